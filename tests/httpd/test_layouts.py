@@ -3,10 +3,12 @@
 """A seed and a truncate in each layout; the names are worked out here by the peers' formulas."""
 import pytest
 
+from quota import usage
 from seeding import (GRIDS, REST, begin, coords, counts, done, empty_folders, ended, files,
                      geowebcache_path, stub)
-from tileseed_httpd import one_mpm
+from tileseed_httpd import one_mpm, wait_until
 
+TILES = '<Location "/tiles">\n    TileSeedTiles on\n    Require local\n</Location>\n'
 NAME = 'topp:my states'
 SAFE = 'topp_my_states'
 
@@ -91,6 +93,26 @@ def test_names_of_files(httpd, upstream, layout):
     assert done(httpd, NAME, type='truncate')['tilesRemoved'] == len(tiles - gone)
     assert not files(httpd)
     assert not empty_folders(httpd)
+
+
+@one_mpm
+@pytest.mark.parametrize('layout', ['geowebcache', 'tilecache'])
+def test_cache_that_is_copied(httpd, upstream, layout):
+    """The files of GeoWebCache or MapCache are served as they are, and counted."""
+    tiles = GRIDS['small'].between(0, 3)
+    cache = httpd.folder('cache')
+    for z, x, y in tiles:
+        file = cache / LAYOUTS[layout]((z, x, y))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(f'{z} {x} {y}'.encode())
+    httpd.start(REST + TILES + stub(upstream, name=NAME, store=layout))
+    for z, x, y in sorted(tiles):
+        row = 2 ** z - 1 - y
+        answer = httpd.get(f'/tiles/topp:my%20states/small/{z}/{x}/{row}.png')
+        assert (answer.status, answer.body) == (200, f'{z} {x} {y}'.encode())
+    wait_until(lambda: usage(httpd)['complete'])
+    assert usage(httpd)['tiles'] == len(tiles)
+    assert not upstream.requests
 
 
 @one_mpm
