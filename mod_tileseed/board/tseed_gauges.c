@@ -74,6 +74,7 @@ int tseed_gauges_upstream_get(const tseed_board_t *board, unsigned number,
     }
     gauge->name[sizeof(gauge->name) - 1] = '\0';
     gauge->cause[sizeof(gauge->cause) - 1] = '\0';
+    gauge->layer[sizeof(gauge->layer) - 1] = '\0';
     return 1;
 }
 

@@ -25,6 +25,7 @@ typedef struct {
     const char *words;   /* the problems, with semicolons */
     int are_tasks_known; /* else the server did not say them, and these four are 0 */
     int running, pending, waiting;
+    int has_ill; /* an upstream that is ill was noted, and stands for the tasks that wait for it */
     int64_t failed; /* tiles of tasks under way */
     int64_t used, limit;
 } health_t;
@@ -70,16 +71,18 @@ static void judge_task(health_t *health, const tseed_node_t *task)
     apr_pool_t *pool = health->ctl->pool;
     const char *reason = tseed_ctl_words(task, "reason", "", pool);
     const int is_running = strcmp(tseed_ctl_text(task, "state", ""), "RUNNING") == 0;
-    const int is_obstructed =
-        tseed_reason_of(tseed_ctl_text(task, "reasonCode", "")) == TSEED_REASON_CONFIGURATION;
+    const tseed_reason_t code = tseed_reason_of(tseed_ctl_text(task, "reasonCode", ""));
+    const int is_obstructed = code == TSEED_REASON_CONFIGURATION;
 
     health->running += is_running;
     health->pending += !is_running;
     health->failed += tseed_ctl_number(task, "tilesFailed", 0);
     if ((is_running && *reason) || is_obstructed) {
         health->waiting++;
-        note(health, WARNING,
-             apr_psprintf(pool, "task %s: %s", tseed_ctl_words(task, "id", "?", pool), reason));
+        if (!health->has_ill || !tseed_reason_is_upstream(code)) {
+            note(health, WARNING,
+                 apr_psprintf(pool, "task %s: %s", tseed_ctl_words(task, "id", "?", pool), reason));
+        }
     }
 }
 
@@ -256,6 +259,17 @@ static void judge_seeder(health_t *health, const tseed_node_t *overview)
     }
 }
 
+static int is_ill(const char *state)
+{
+    static const char *const ill[] = {"AWAY", "QUIET", "SILENT", "FAILING"};
+    size_t i = 0;
+
+    while (i < sizeof(ill) / sizeof(*ill) && strcmp(state, ill[i]) != 0) {
+        i++;
+    }
+    return i < sizeof(ill) / sizeof(*ill);
+}
+
 static void judge_upstreams(health_t *health, const tseed_node_t *overview)
 {
     apr_pool_t *pool = health->ctl->pool;
@@ -264,11 +278,15 @@ static void judge_upstreams(health_t *health, const tseed_node_t *overview)
          one = tseed_ctl_next(one)) {
         const char *state = tseed_ctl_words(one, "state", "", pool);
 
-        if (strcmp(state, "AWAY") == 0 || strcmp(state, "QUIET") == 0 ||
-            strcmp(state, "SILENT") == 0) {
+        const char *layer = tseed_ctl_words(one, "failingLayer", NULL, pool);
+        const char *cause = tseed_ctl_words(one, "cause", NULL, pool);
+
+        if (is_ill(state)) {
+            health->has_ill = 1;
             note(health, WARNING,
-                 apr_psprintf(pool, "the upstream %s is %s",
-                              tseed_ctl_words(one, "upstream", "?", pool), state));
+                 apr_pstrcat(pool, "the upstream ", tseed_ctl_words(one, "upstream", "?", pool),
+                             " is ", state, layer ? " for " : "", layer ? layer : "",
+                             cause ? ": " : "", cause ? cause : "", NULL));
         }
     }
 }

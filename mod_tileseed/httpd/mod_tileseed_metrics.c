@@ -13,6 +13,7 @@
 #include "base/tseed_clock.h"
 #include "board/tseed_board_host.h"
 #include "board/tseed_counters.h"
+#include "board/tseed_gauges.h"
 #include "mod_tileseed_handlers.h"
 #include "mod_tileseed_reply.h"
 
@@ -77,8 +78,25 @@ static void add_upstream(apr_hash_t *found, const tseed_rest_t *rest,
         tseed_upstream_counts_t *counts = apr_palloc(rest->r->pool, sizeof(*counts));
 
         counts->name = name;
+        counts->state = TSEED_UPSTREAM_UNASKED;
         tseed_counters_upstream(rest->board, upstream->counted, counts);
         apr_hash_set(found, name, APR_HASH_KEY_STRING, counts);
+    }
+}
+
+/* The seeder alone knows those that it has asked. */
+static void read_states(apr_hash_t *found, const tseed_board_t *board)
+{
+    tseed_upstream_gauge_t gauge;
+
+    for (unsigned i = 0; i < tseed_gauges_upstreams(board); i++) {
+        if (tseed_gauges_upstream_get(board, i, &gauge)) {
+            tseed_upstream_counts_t *counts = apr_hash_get(found, gauge.name, APR_HASH_KEY_STRING);
+
+            if (counts) {
+                counts->state = gauge.state;
+            }
+        }
     }
 }
 
@@ -135,6 +153,7 @@ static void read_layers(tseed_metrics_t *metrics, const tseed_rest_t *rest)
     if (metrics->others > 0 && !rest->dir->layers) {
         add_layer(metrics, rest, 0, TSEED_COUNTED_OTHER);
     }
+    read_states(upstreams, rest->board);
     sort_upstreams(metrics, upstreams, pool);
 }
 

@@ -331,6 +331,9 @@ static apr_array_header_t *read_upstreams(const tseed_rest_t *rest)
 
         if (tseed_gauges_upstream_get(rest->board, i, &upstream.gauge) &&
             sees_upstream(rest, upstream.gauge.name)) {
+            if (*upstream.gauge.layer && !tseed_rest_sees(rest, upstream.gauge.layer)) {
+                upstream.gauge.layer[0] = upstream.gauge.cause[0] = '\0';
+            }
             upstream.configured = apr_hash_get(rest->conf->catalog->upstreams, upstream.gauge.name,
                                                APR_HASH_KEY_STRING);
             APR_ARRAY_PUSH(upstreams, tseed_overview_upstream_t) = upstream;

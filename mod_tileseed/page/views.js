@@ -76,6 +76,8 @@ const dismissed = {
 const failed = (task) => task.reasonCode !== 'TERMINATED' &&
   (task.state === 'ABORTED' || task.tilesFailed > 0);
 
+const is_ill = ({state}) => ['AWAY', 'QUIET', 'FAILING'].includes(state);
+
 /** What needs somebody, the bad before the rest: kind, words, where it is seen to, and the task
  * whose failure may be dismissed. */
 function alerts({seeder, tasks, quota, upstreams}, ended, hosts) {
@@ -89,10 +91,10 @@ function alerts({seeder, tasks, quota, upstreams}, ended, hosts) {
         moment(lastSeen), '.']]);
     }
   }
-  for (const {upstream, state, cause} of upstreams) {
-    if (state === 'AWAY' || state === 'QUIET') {
+  for (const {upstream, state, cause, failingLayer} of upstreams) {
+    if (is_ill({state})) {
       found.push([health[state][0], [`Upstream ${upstream} ${health[state][1]}`,
-        cause ? [': ', timed(cause)] : ''], '#/upstreams']);
+        failingLayer ? ` for ${failingLayer}` : '', cause ? [': ', timed(cause)] : ''], '#/upstreams']);
     }
   }
   if (quota?.grace) {
@@ -102,6 +104,8 @@ function alerts({seeder, tasks, quota, upstreams}, ended, hosts) {
   const gone = dismissed.ids();
   for (const task of [...tasks, ...ended]) {
     const {id, layer, state, reason, reasonCode, tilesFailed} = task;
+    // the upstream that is ill stands for all that wait for it
+    if (upstreams.some(is_ill) && ['AWAY', 'QUIET', 'REFUSES'].includes(reasonCode)) continue;
     const waits = state === 'RUNNING' ? reason : reasonCode === 'CONFIGURATION';
     const lost = failed(task) && !(task.finished && (gone.includes(id) ||
       [...tasks, ...ended].some((later) => makes_up(later, task))));
@@ -281,8 +285,8 @@ function one_task([, name]) {
 // ---- upstreams ----
 
 const health = {WELL: ['good', 'answers'], SILENT: ['warn', 'is slow to answer'],
-  QUIET: ['warn', 'asks for a pause'], AWAY: ['bad', 'is away'],
-  UNASKED: ['idle', 'was not asked yet']};
+  QUIET: ['warn', 'asks for a pause'], AWAY: ['bad', 'is away'], FAILING: ['bad', 'fails'],
+  UNASKED: ['idle', 'is not asked']};
 
 const upstream_badge = ({state}, name = '') => badge(name + (own(health, state)?.[1] ?? state),
   own(health, state)?.[0]);
@@ -299,7 +303,8 @@ function all_upstreams() {
       one.upstream, one.upstream, upstream_badge(one), moment(one.since),
       moment(one.quietUntil ?? one.nextTry),
       one.usualLatency ? `${count(one.usualLatency * 1000)} ms` : '–', count(one.requests),
-      count(one.errors), `${count(one.requestsUnderWay)} of ${count(one.window)}`,
+      one.recentFailed ? `${one.recentFailed} of the last ${one.recentAnswers}`
+        : count(one.errors), `${count(one.requestsUnderWay)} of ${count(one.window)}`,
       count(one.tasksWaiting), timed(one.cause ?? '–'), one.layers.join(', ')]),
     'None yet.')],
   };

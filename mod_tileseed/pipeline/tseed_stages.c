@@ -361,6 +361,7 @@ static void fetched(tseed_stages_t *stages, tseed_job_t *job)
         answered(job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
+        tseed_health_take(stages->uses.health, job, tseed_clock_monotonic());
         refused(stages, job);
     }
 }
@@ -521,6 +522,9 @@ static void worked(tseed_stages_t *stages, tseed_job_t *leader)
 
     run->working--;
     run->checking -= leader->stage == TSEED_STAGE_CHECK;
+    if (!tseed_derive_is(leader)) {
+        tseed_health_take(stages->uses.health, leader, tseed_clock_monotonic());
+    }
     if (leader->stage == TSEED_STAGE_DERIVE) {
         tseed_derive_arrive(leader, stages->uses.origins);
     } else if (leader->stage != TSEED_STAGE_CHECK) {

@@ -6,6 +6,7 @@
 #define TSEED_STAGES_H
 
 #include "pipeline/tseed_ends.h"
+#include "pipeline/tseed_health.h"
 #include "pipeline/tseed_retry.h"
 #include "pipeline/tseed_sharing.h"
 #include "pipeline/tseed_sizing.h"
@@ -28,6 +29,7 @@ typedef struct {
     tseed_origins_t *origins;
     tseed_sizing_t *sizing;
     tseed_sharing_t *sharing;
+    tseed_health_t *health;
     tseed_ends_t *ends;
     const tseed_display_t *display;
 } tseed_stages_uses_t;

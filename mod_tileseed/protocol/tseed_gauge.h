@@ -17,11 +17,12 @@
 
 /* How an upstream is doing, as far as anybody knows. */
 typedef enum {
-    TSEED_UPSTREAM_UNASKED, /* by this seeder */
+    TSEED_UPSTREAM_UNASKED, /* by this seeder, or since it was away */
     TSEED_UPSTREAM_WELL,
-    TSEED_UPSTREAM_SILENT, /* nothing has come for longer than its answers usually take */
-    TSEED_UPSTREAM_QUIET,  /* it has asked for a pause */
-    TSEED_UPSTREAM_AWAY    /* the circuit is open: only probes are sent */
+    TSEED_UPSTREAM_FAILING, /* it answers, but its last answers to a layer were no use */
+    TSEED_UPSTREAM_SILENT,  /* nothing has come for longer than its answers usually take */
+    TSEED_UPSTREAM_QUIET,   /* it has asked for a pause */
+    TSEED_UPSTREAM_AWAY     /* the circuit is open: only probes are sent */
 } tseed_upstream_state_t;
 
 /* An upstream that this seeder has asked. Times are monotonic, 0: never or not now. */
@@ -32,11 +33,13 @@ typedef struct {
     int64_t under_way, queued;          /* requests */
     int64_t tasks;                      /* that wait for it */
     int64_t requests, errors;           /* that have ended, and those without a good answer */
+    int64_t failed, looked;             /* of its last answers: those that were no use, and all */
     apr_interval_time_t usual;          /* latency; 0: not known yet */
     apr_time_t heard;                   /* its last good answer */
     apr_time_t since;                   /* it is in this state; 0 if it is well or was not asked */
     apr_time_t quiet_until, next;       /* its pause ends; it is asked next */
     char cause[TSEED_GAUGE_CAUSE_SIZE]; /* UTF-8, without secrets; "" when it is well */
+    char layer[TSEED_NAME_MAX + 1];     /* FAILING: the layer whose answer the cause tells of */
 } tseed_upstream_gauge_t;
 
 /* What the quota configuration says of all layers together. */
@@ -58,8 +61,8 @@ typedef struct {
     int64_t clean_pages, clean_bytes, clean_files;
 } tseed_quota_gauge_t;
 
-/* "UNASKED", "WELL", "SILENT", "QUIET", "AWAY"; static text. A state that can't be is "UNASKED".
- * Any thread. */
+/* "UNASKED", "WELL", "FAILING", "SILENT", "QUIET", "AWAY"; static text. A state that can't be is
+ * "UNASKED". Any thread. */
 const char *tseed_upstream_state_name(int64_t state);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/tseed_digest.h"
+#include "protocol/tseed_gauge.h"
 
 #define MSEC (APR_USEC_PER_SEC / 1000)
 
@@ -310,6 +311,19 @@ static const tseed_upstream_counts_t *upstream_at(const metrics_t *metrics, int 
     return &APR_ARRAY_IDX(metrics->upstreams, i, tseed_upstream_counts_t);
 }
 
+static void write_upstream_states(text_t *text, const metrics_t *metrics)
+{
+    for (int i = 0; i < metrics->upstreams->nelts; i++) {
+        const tseed_upstream_counts_t *upstream = upstream_at(metrics, i);
+
+        for (int state = 0; state <= TSEED_UPSTREAM_AWAY; state++) {
+            tseed_exposition_number(
+                text, LABELS("upstream", upstream->name, "state", tseed_upstream_state_name(state)),
+                upstream->state == state);
+        }
+    }
+}
+
 static void write_replies(text_t *text, const metrics_t *metrics)
 {
     for (int i = 0; i < metrics->upstreams->nelts; i++) {
@@ -471,6 +485,8 @@ static const struct {
       "Most requests that may wait at once."}, write_miss_places},
     {{"tileseed_upstream_requests", COUNTER, "",
       "Requests to upstreams by their result."}, write_replies},
+    {{"tileseed_upstream_state", GAUGE, "",
+      "1 for the state that the upstream is in."}, write_upstream_states},
     {{"tileseed_upstream_received_bytes", COUNTER, "bytes",
       "Bytes of the bodies that upstreams have sent."}, write_received},
     {{"tileseed_upstream_request_duration_seconds", HISTOGRAM, "seconds",

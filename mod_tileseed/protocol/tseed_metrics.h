@@ -135,6 +135,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
+    int64_t state; /* tseed_upstream_state_t */
     uint64_t replies[TSEED_REPLIES];
     uint64_t received; /* bytes */
     tseed_histogram_t latency;

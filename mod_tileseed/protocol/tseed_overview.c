@@ -185,6 +185,8 @@ static void add_load(tseed_json_t *json, const tseed_upstream_gauge_t *gauge)
     tseed_json_number(json, "tasksWaiting", gauge->tasks);
     tseed_json_number(json, "requests", gauge->requests);
     tseed_json_number(json, "errors", gauge->errors);
+    tseed_json_number(json, "recentAnswers", gauge->looked);
+    tseed_json_number(json, "recentFailed", gauge->failed);
 }
 
 static void add_layers(tseed_json_t *json, const apr_array_header_t *layers)
@@ -213,6 +215,7 @@ static void add_upstreams(tseed_json_t *json, const apr_array_header_t *upstream
         tseed_json_words(json, "state", tseed_upstream_state_name(gauge->state));
         add_moment(json, "since", gauge->since, now);
         tseed_json_words(json, "cause", gauge->cause);
+        tseed_json_words(json, "failingLayer", gauge->layer);
         add_load(json, gauge);
         add_moment(json, "lastAnswer", gauge->heard, now);
         add_moment(json, "quietUntil", gauge->quiet_until, now);

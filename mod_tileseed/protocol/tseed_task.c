@@ -4,7 +4,6 @@
 #include "protocol/tseed_task.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/tseed_ascii.h"
@@ -99,6 +98,11 @@ tseed_reason_t tseed_reason_of(const char *name)
 int tseed_reason_is_wait(int code)
 {
     return code > TSEED_REASON_NONE && code < TSEED_REASON_LACKS;
+}
+
+int tseed_reason_is_upstream(int code)
+{
+    return code >= TSEED_REASON_AWAY && code <= TSEED_REASON_REFUSES;
 }
 
 void tseed_progress_tell(tseed_progress_t *progress, tseed_reason_t code, const char *reason)

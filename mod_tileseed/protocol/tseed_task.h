@@ -183,8 +183,10 @@ void tseed_progress_say(tseed_progress_t *progress, tseed_reason_t code, const c
 const char *tseed_reason_name(int code);
 tseed_reason_t tseed_reason_of(const char *name);
 
-/* Whether a task with that reason stands still until something changes. */
+/* Whether a task with that reason stands still until something changes; and whether what it waits
+ * for is its upstream. */
 int tseed_reason_is_wait(int code);
+int tseed_reason_is_upstream(int code);
 
 /* made + skipped + removed + failed + pruned. */
 int64_t tseed_progress_processed(const tseed_progress_t *progress);

@@ -20,43 +20,68 @@ struct tseed_gauge_display_t {
     const tseed_cache_t *cache;
     const tseed_free_space_t *space;
     int64_t shown_free; /* of the disk */
+    const tseed_health_t *health;
     tseed_client_t client;
     tseed_outlook_t outlooks[TSEED_GAUGES_UPSTREAMS];
 };
 
 /* ---- upstreams ---- */
 
+/* Whether anybody wants something of an upstream that is away, or wanted it just now. Nobody asks
+ * it else, so nobody knows any more whether it is away. */
+static int is_wanted(const tseed_outlook_t *outlook, int64_t tasks, apr_time_t now)
+{
+    return tasks > 0 || outlook->queued > 0 || outlook->under_way > 0 ||
+           now - outlook->away_at < TSEED_HEALTH_AWAY_LASTS;
+}
+
 /* A pause that is over without an answer since leaves the upstream in the state: a probe will tell.
  */
-static tseed_upstream_state_t state_of(const tseed_outlook_t *outlook, apr_time_t now)
+static tseed_upstream_state_t state_of(const tseed_outlook_t *outlook, int64_t tasks, int fails,
+                                       apr_time_t now)
 {
+    if (outlook->waits && outlook->quiet_until > now) {
+        return TSEED_UPSTREAM_QUIET;
+    }
     if (outlook->waits) {
-        return outlook->opened && outlook->quiet_until <= now ? TSEED_UPSTREAM_AWAY
-                                                              : TSEED_UPSTREAM_QUIET;
+        return !is_wanted(outlook, tasks, now) ? TSEED_UPSTREAM_UNASKED
+               : outlook->opened               ? TSEED_UPSTREAM_AWAY
+                                               : TSEED_UPSTREAM_QUIET;
     }
     if (outlook->silent) {
         return TSEED_UPSTREAM_SILENT;
+    }
+    if (fails) {
+        return TSEED_UPSTREAM_FAILING;
     }
     return outlook->requests > 0 ? TSEED_UPSTREAM_WELL : TSEED_UPSTREAM_UNASKED;
 }
 
 void tseed_gauge_of_upstream(tseed_upstream_gauge_t *gauge, const tseed_outlook_t *outlook,
-                             int64_t tasks, apr_time_t now)
+                             const tseed_illness_t *illness, int64_t tasks, apr_time_t now)
 {
     memset(gauge, 0, sizeof(*gauge));
     apr_cpystrn(gauge->name, outlook->upstream->name, sizeof(gauge->name));
-    gauge->state = state_of(outlook, now);
+    gauge->state = state_of(outlook, tasks, illness->layer != NULL, now);
     gauge->window = outlook->window;
     gauge->under_way = outlook->under_way;
     gauge->queued = outlook->queued;
     gauge->tasks = tasks;
     gauge->requests = outlook->requests;
     gauge->errors = outlook->errors;
+    gauge->failed = illness->failed;
+    gauge->looked = illness->looked;
     gauge->usual = outlook->usual;
     gauge->heard = outlook->heard;
-    gauge->since = outlook->waits ? outlook->waits : outlook->silent;
     gauge->quiet_until = outlook->quiet_until > now ? outlook->quiet_until : 0;
-    if (outlook->waits) {
+    if (gauge->state == TSEED_UPSTREAM_FAILING) {
+        gauge->since = illness->since;
+        apr_cpystrn(gauge->layer, illness->layer, sizeof(gauge->layer));
+        tseed_text_fit(gauge->cause, sizeof(gauge->cause), illness->cause);
+    } else if (gauge->state != TSEED_UPSTREAM_UNASKED) {
+        gauge->since = outlook->waits ? outlook->waits : outlook->silent;
+    }
+    if (gauge->state == TSEED_UPSTREAM_AWAY || gauge->state == TSEED_UPSTREAM_QUIET) {
         gauge->next = outlook->next;
         tseed_text_fit(gauge->cause, sizeof(gauge->cause), outlook->cause);
     }
@@ -85,10 +110,11 @@ static void show_upstreams(tseed_gauge_display_t *display, apr_time_t now)
 
     for (unsigned i = 0; i < count; i++) {
         const tseed_outlook_t *outlook = &display->outlooks[i];
-        const int is_well = !outlook->waits && !outlook->silent;
+        const tseed_illness_t illness = tseed_health_of(display->health, outlook->upstream, now);
+        const int is_well = !outlook->waits && !outlook->silent && !illness.layer;
         tseed_upstream_gauge_t gauge;
 
-        tseed_gauge_of_upstream(&gauge, outlook,
+        tseed_gauge_of_upstream(&gauge, outlook, &illness,
                                 is_well ? 0 : count_waiting(display, outlook->upstream), now);
         tseed_gauges_upstream_set(display->context->board, i, &gauge);
     }
@@ -171,7 +197,8 @@ static void tick(void *module, apr_time_t now)
 tseed_gauge_display_t *tseed_gauge_display_create(const tseed_context_t *context,
                                                   const tseed_runs_t *runs,
                                                   const tseed_cache_t *cache,
-                                                  const tseed_free_space_t *space)
+                                                  const tseed_free_space_t *space,
+                                                  const tseed_health_t *health)
 {
     tseed_gauge_display_t *display = apr_pcalloc(context->pool, sizeof(*display));
 
@@ -180,6 +207,7 @@ tseed_gauge_display_t *tseed_gauge_display_create(const tseed_context_t *context
     display->cache = cache;
     display->space = space;
     display->shown_free = -1;
+    display->health = health;
     display->client = (tseed_client_t){.module = display, .tick = tick};
     return display;
 }

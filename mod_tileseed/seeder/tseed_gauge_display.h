@@ -6,6 +6,7 @@
 #define TSEED_GAUGE_DISPLAY_H
 
 #include "pipeline/tseed_free_space.h"
+#include "pipeline/tseed_health.h"
 #include "protocol/tseed_gauge.h"
 #include "usage/tseed_cache.h"
 #include "work/tseed_context.h"
@@ -17,13 +18,14 @@ typedef struct tseed_gauge_display_t tseed_gauge_display_t;
 tseed_gauge_display_t *tseed_gauge_display_create(const tseed_context_t *context,
                                                   const tseed_runs_t *runs,
                                                   const tseed_cache_t *cache,
-                                                  const tseed_free_space_t *space);
+                                                  const tseed_free_space_t *space,
+                                                  const tseed_health_t *health);
 
 /* The record of the client that looks once a tick. It is the module's. */
 tseed_client_t *tseed_gauge_display_client(tseed_gauge_display_t *display);
 
 /* Sets the gauge of an upstream by its outlook; `tasks` wait for it. now: monotonic. */
 void tseed_gauge_of_upstream(tseed_upstream_gauge_t *gauge, const tseed_outlook_t *outlook,
-                             int64_t tasks, apr_time_t now);
+                             const tseed_illness_t *illness, int64_t tasks, apr_time_t now);
 
 #endif

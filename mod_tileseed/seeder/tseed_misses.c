@@ -218,6 +218,7 @@ static void fetched(tseed_misses_t *misses, tseed_job_t *job)
         begin_anew(misses, job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
+        tseed_health_take(misses->uses.health, job, tseed_clock_monotonic());
         finish(misses, job, TSEED_MISS_FAILED);
     }
 }
@@ -254,6 +255,9 @@ static void worked(tseed_misses_t *misses, tseed_job_t *job)
     job->run->working--;
     if (job->stage == TSEED_STAGE_DERIVE) {
         tseed_derive_arrive(job, misses->uses.origins);
+    }
+    if (!tseed_derive_is(job)) {
+        tseed_health_take(misses->uses.health, job, tseed_clock_monotonic());
     }
     if (job->stage == TSEED_STAGE_CUT && !job->is_unstored) {
         tseed_holds_book(misses->uses.holds, job);

@@ -65,6 +65,7 @@ static void pipeline_create(tseed_parts_t *parts)
     parts->quota_wait =
         tseed_quota_wait_create(context, parts->runs, parts->free_space, parts->display);
     parts->sharing = tseed_sharing_create(context, parts->runs, parts->display);
+    parts->health = tseed_health_create(context->pool);
     parts->stages = tseed_stages_create(&(tseed_stages_uses_t){
         .context = context,
         .session = parts->session,
@@ -77,6 +78,7 @@ static void pipeline_create(tseed_parts_t *parts)
         .origins = parts->origins,
         .sizing = parts->sizing,
         .sharing = parts->sharing,
+        .health = parts->health,
         .ends = tseed_ends_create(context, parts->jobs, parts->display),
         .display = parts->display,
     });
@@ -156,6 +158,7 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
         .stages = parts->stages,
         .coverages = parts->coverages,
         .origins = parts->origins,
+        .health = parts->health,
         .prune = parts->prune,
         .cutoff = parts->cutoff,
         .socket = miss_socket,
@@ -218,8 +221,8 @@ static void tasks_create(tseed_parts_t *parts)
 /* What shows children of httpd how the seeder is doing. */
 static void displays_create(tseed_parts_t *parts)
 {
-    parts->gauge_display =
-        tseed_gauge_display_create(parts->context, parts->runs, parts->cache, parts->free_space);
+    parts->gauge_display = tseed_gauge_display_create(parts->context, parts->runs, parts->cache,
+                                                      parts->free_space, parts->health);
     parts->meter = tseed_meter_create(&(tseed_meter_uses_t){
         .context = parts->context,
         .runs = parts->runs,

@@ -52,6 +52,7 @@ typedef struct {
     tseed_background_t *background;
     tseed_free_space_t *free_space;
     tseed_quota_wait_t *quota_wait;
+    tseed_health_t *health;
     tseed_stages_t *stages;
     tseed_outage_t *outage;
     tseed_dispatch_t *dispatch;

@@ -134,11 +134,13 @@ typedef struct {
                         * what it was asked, since then; 0: it answers, or is not being asked */
     apr_time_t waits;  /* `since` on the monotonic clock */
     apr_time_t opened; /* monotonic: when the circuit opened; 0: it is closed */
+    apr_time_t away_at;        /* monotonic: its last answer that was AWAY; 0: never */
     apr_time_t quiet_until;    /* monotonic: the end of the pause that it asked for last */
     apr_interval_time_t usual; /* latency; 0: not known yet */
     int window;                /* most requests at once, just now */
     int under_way, queued;     /* requests; those at other hosts are under way */
-    int64_t requests, errors;  /* that have ended, and those of them without picture or 304 */
+    int64_t requests, errors;  /* that have ended, and those of them without picture, 304 or the
+                                * document that was asked for */
     char cause[TSEED_CAUSE_SIZE];
 } tseed_outlook_t;
 

@@ -365,7 +365,8 @@ static tseed_pace_answer_t take_answer(tseed_lane_t *lane, const tseed_transfer_
                                 transfer->retry_after, transfer->ended);
     }
     lane->requests++;
-    lane->errors += !has_picture(transfer);
+    lane->errors += !has_picture(transfer) &&
+                    !(transfer->is_document && transfer->http_status == 200 && transfer->length);
     if (transfer->result == TSEED_FETCH_AWAY) {
         apr_cpystrn(lane->cause, transfer->cause, sizeof(lane->cause));
     }
@@ -444,6 +445,7 @@ void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook)
     outlook->next = tseed_pace_next(pace, 0);
     outlook->waits = pace->since;
     outlook->opened = tseed_pace_is_open(pace) ? pace->opened : 0;
+    outlook->away_at = pace->away_at;
     outlook->quiet_until = pace->quiet_until;
     outlook->usual = pace->usual;
     outlook->window = pace->window;

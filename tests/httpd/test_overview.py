@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from ctl import run
 from quota import agrees, put
 from seeding import REST, SMALL_GRID, begin, done, ended, layer, seeder_of, stub, task, terminate
 from tileseed_httpd import one_mpm, wait_until
@@ -268,6 +269,46 @@ def test_an_upstream_that_goes_away_and_comes_back(httpd, upstream):
     assert ended(httpd, number)['state'] == 'DONE'
     wait_until(lambda: the_upstream(httpd)['state'] == 'WELL')
     assert the_upstream(httpd)['tasksWaiting'] == 0
+
+
+FAILING = {
+    'xml': (Fault('xml'), '200 with an XML exception: '),
+    'page': (Fault('login'), '200 with an HTML page: Log in'),
+    '401': (Fault('status', 401), '401 Unauthorized'),
+    '500': (Fault('status', 500), '500 Internal Server Error'),
+    'redirect': (Fault('redirect'), 'redirected to another port'),
+    'broken': (Fault('truncated'), 'png is cut off'),
+}
+
+
+@one_mpm
+@pytest.mark.main_path
+def test_an_upstream_that_answers_in_vain(httpd, upstream):
+    """Named with the first answers, in all that tells of upstreams; gone with the next good one.
+    The answers of another layer and of the capabilities hide nothing."""
+    httpd.expect('TS0023|TS0053')
+    upstream.elsewhere = 'http://127.0.0.1:1/'
+    httpd.start(REST + STATUS + PART + 'TileSeedRetries 0\n' + stub(upstream)
+                + layer('good', 'TileSeedSource wms upstream:stub layers=good',
+                        'TileSeedGrid small', 'TileSeedMetatile 1x1'))
+    for fault, cause in FAILING.values():
+        upstream.decide = lambda asked, fault=fault: None if asked['LAYERS'] == 'good' else fault
+        document = ended(httpd, begin(httpd, 'stub', zoomStop=2, type='reseed'))
+        assert document['reasonCode'] == 'NOTHING_MADE', document
+        wait_until(lambda: the_upstream(httpd)['state'] == 'FAILING')
+        done(httpd, 'good', zoomStop=2, type='reseed')
+        found = the_upstream(httpd)
+        assert found['state'] == 'FAILING' and cause in found['cause'], found
+        assert found['failingLayer'] == 'stub'
+        assert 0 < found['recentFailed'] < found['recentAnswers']
+        assert [one['state'] for one in overview(httpd)['upstreams']] == ['FAILING']
+        check = run('check', url=httpd.url('/rest'))
+        assert 'the upstream stub is FAILING for stub: ' in check.stdout, check
+        assert '<td>stub</td><td>FAILING</td>' in httpd.get('/server-status').text
+        upstream.decide = lambda asked: None
+        done(httpd, 'stub', zoomStop=0, type='reseed')
+        wait_until(lambda: the_upstream(httpd)['state'] == 'WELL')
+        assert the_upstream(httpd)['cause'] is None
 
 
 @one_mpm

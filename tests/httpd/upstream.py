@@ -218,6 +218,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """A service exception under 200."""
         self.answer(EXCEPTION, 'application/vnd.ogc.se_xml')
 
+    def fault_login(self, _asked, _number):
+        """A page for people."""
+        self.answer(b'<!DOCTYPE html><html><title>Log in</title></html>', 'text/html')
+
     def fault_disguised(self, asked, _number):
         """A service exception that is called an image."""
         self.answer(EXCEPTION, self.mime(asked))

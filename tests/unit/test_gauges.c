@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Gauges: what the board shows of upstreams and quota, when it counts a change, and what the
  * seeder makes of an outlook. */
+#include <apr_strings.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -256,13 +257,19 @@ static void test_gauges__nobody_reads_half_of_one(void **state)
 
 static const tseed_upstream_t upstream = {.name = "wms.example"};
 
-static tseed_upstream_gauge_t shown(tseed_outlook_t outlook)
+static tseed_upstream_gauge_t shown_with(tseed_outlook_t outlook, tseed_illness_t illness,
+                                         int64_t tasks)
 {
     tseed_upstream_gauge_t gauge;
 
     outlook.upstream = &upstream;
-    tseed_gauge_of_upstream(&gauge, &outlook, 3, NOW);
+    tseed_gauge_of_upstream(&gauge, &outlook, &illness, tasks, NOW);
     return gauge;
+}
+
+static tseed_upstream_gauge_t shown(tseed_outlook_t outlook)
+{
+    return shown_with(outlook, (tseed_illness_t){0}, 3);
 }
 
 static void test_gauges__states_of_an_upstream(void **state)
@@ -309,6 +316,150 @@ static void test_gauges__an_upstream_that_is_well_has_no_cause(void **state)
     assert_int_equal(gauge.next, 5);
 }
 
+/* Nobody asks it any more, so that nobody knows. */
+static void test_gauges__away_ends_with_the_last_who_waits(void **state)
+{
+    tseed_outlook_t away = {.requests = 3, .waits = 4, .opened = 4, .away_at = 4, .cause = "gone"};
+    tseed_upstream_gauge_t gauge = shown_with(away, (tseed_illness_t){0}, 0);
+
+    (void)state;
+    assert_int_equal(gauge.state, TSEED_UPSTREAM_UNASKED);
+    assert_string_equal(gauge.cause, "");
+    assert_int_equal(gauge.since, 0);
+    away.queued = 1;
+    assert_int_equal(shown_with(away, (tseed_illness_t){0}, 0).state, TSEED_UPSTREAM_AWAY);
+    away.queued = 0;
+    away.away_at = NOW - 1;
+    assert_int_equal(shown_with(away, (tseed_illness_t){0}, 0).state, TSEED_UPSTREAM_AWAY);
+}
+
+/* ---- what answers say of an upstream ---- */
+
+static tseed_layer_t one_layer = {.name = "one"}, other_layer = {.name = "other"};
+static tseed_health_t *health;
+static apr_time_t moment;
+
+/* What came of a request: of no answer, of one that is no picture, or of a picture. */
+static void answer(tseed_layer_t *layer, const char *cause, int status, int tries)
+{
+    static tseed_job_t job;
+    static tseed_run_t run;
+
+    run = (tseed_run_t){.tileset.layer = layer};
+    job = (tseed_job_t){.run = &run,
+                        .stage = cause ? TSEED_STAGE_FETCH : TSEED_STAGE_CUT,
+                        .tries = tries,
+                        .first_failed = tries ? moment - tries : 0,
+                        .transfer = {.upstream = &upstream,
+                                     .result = status ? TSEED_FETCH_FAILED : TSEED_FETCH_AWAY,
+                                     .http_status = status,
+                                     .sent = 1}};
+    apr_cpystrn(job.transfer.cause, cause ? cause : "", sizeof(job.transfer.cause));
+    tseed_health_take(health, &job, ++moment);
+}
+
+static tseed_illness_t illness(void)
+{
+    return tseed_health_of(health, &upstream, moment);
+}
+
+static const char *failing(void)
+{
+    const char *layer = illness().layer;
+
+    return layer ? layer : "";
+}
+
+static int setup_health(void **state)
+{
+    const int code = setup(state);
+
+    health = tseed_health_create(pool);
+    moment = NOW;
+    return code;
+}
+
+static void test_gauges__the_first_answers_say_that_a_layer_fails(void **state)
+{
+    const tseed_outlook_t outlook = {.requests = 9};
+    tseed_upstream_gauge_t gauge;
+
+    (void)state;
+    assert_string_equal(failing(), "");
+    answer(&one_layer, "401 Unauthorized", 401, 0);
+    assert_string_equal(failing(), "one");
+    gauge = shown_with(outlook, illness(), 0);
+    assert_int_equal(gauge.state, TSEED_UPSTREAM_FAILING);
+    assert_string_equal(gauge.cause, "401 Unauthorized");
+    assert_string_equal(gauge.layer, "one");
+    assert_int_equal(gauge.since, NOW + 1);
+    assert_int_equal(gauge.failed, 1);
+    assert_int_equal(gauge.looked, 1);
+    answer(&one_layer, NULL, 200, 0);
+    assert_string_equal(failing(), "");
+    assert_int_equal(shown_with(outlook, illness(), 0).state, TSEED_UPSTREAM_WELL);
+}
+
+/* One that answers well hides none that does not; some failures among many are none. */
+static void test_gauges__each_layer_is_judged_by_itself(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        answer(&one_layer, NULL, 200, 0);
+    }
+    answer(&other_layer, NULL, 200, 0);
+    answer(&other_layer, "500", 500, 0);
+    answer(&other_layer, "500", 500, 0);
+    assert_string_equal(failing(), "");
+    answer(&one_layer, NULL, 200, 0);
+    answer(&other_layer, "200 with text", 200, 0);
+    assert_string_equal(failing(), "other");
+    assert_int_equal(illness().looked, 32 + 4);
+    assert_int_equal(illness().failed, 3);
+}
+
+/* A metatile that fails again, and tiles that are not there, say nothing of the rest. */
+static void test_gauges__known_failures_say_nothing(void **state)
+{
+    (void)state;
+    answer(&one_layer, NULL, 200, 0);
+    for (int i = 0; i < 9; i++) {
+        moment += 2;
+        answer(&one_layer, "500", 500, 1);
+        answer(&one_layer, NULL, 200, 0);
+    }
+    moment += 9;
+    for (int tries = 10; tries < 20; tries++) {
+        answer(&one_layer, "500", 500, tries);
+    }
+    assert_string_equal(failing(), "");
+    other_layer.source.kind = TSEED_SOURCE_XYZ;
+    answer(&other_layer, "404", 404, 0);
+    assert_string_equal(failing(), "other");
+    answer(&other_layer, NULL, 200, 0);
+    for (int i = 0; i < 9; i++) {
+        answer(&other_layer, "404", 404, 0);
+    }
+    assert_string_equal(failing(), "");
+    other_layer.source.kind = TSEED_SOURCE_WMS;
+}
+
+static void test_gauges__old_failures_are_told_no_more(void **state)
+{
+    (void)state;
+    answer(&one_layer, "connection refused", 0, 0);
+    assert_string_equal(failing(), "one");
+    moment += TSEED_HEALTH_AWAY_LASTS;
+    assert_string_equal(failing(), "");
+    answer(&one_layer, "500", 500, 0);
+    moment += TSEED_HEALTH_AWAY_LASTS;
+    assert_string_equal(failing(), "one");
+    moment += TSEED_HEALTH_LASTS;
+    assert_string_equal(failing(), "");
+}
+
+#define TEST_HEALTH(name)                                                                          \
+    cmocka_unit_test_setup_teardown(test_gauges__##name, setup_health, teardown)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_gauges__##name, setup, teardown)
 
 int main(void)
@@ -327,6 +478,11 @@ int main(void)
         TEST(nobody_reads_half_of_one),
         TEST(states_of_an_upstream),
         TEST(an_upstream_that_is_well_has_no_cause),
+        TEST(away_ends_with_the_last_who_waits),
+        TEST_HEALTH(the_first_answers_say_that_a_layer_fails),
+        TEST_HEALTH(each_layer_is_judged_by_itself),
+        TEST_HEALTH(known_failures_say_nothing),
+        TEST_HEALTH(old_failures_are_told_no_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,6 +288,7 @@ static int setup(void **state)
         &(tseed_misses_uses_t){.context = &context,
                                .runs = &runs,
                                .cache = &cache,
+                               .health = tseed_health_create(pool),
                                .cutoff = tseed_cutoff_create(&context, &runs)});
     return tseed_misses_open(misses);
 }

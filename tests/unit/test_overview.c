@@ -194,9 +194,11 @@ static void test_overview__of_an_upstream_that_is_away(void **state)
     assert_string_equal(
         tseed_upstreams_document(one(&upstream), &now, pool),
         "{\"upstreams\":[{\"upstream\":\"u\",\"state\":\"AWAY\","
-        "\"since\":\"2026-01-02T03:03:56.000Z\",\"cause\":\"503\",\"window\":2,"
+        "\"since\":\"2026-01-02T03:03:56.000Z\",\"cause\":\"503\",\"failingLayer\":null,\"window\":"
+        "2,"
         "\"usualLatency\":0.250,\"requestsUnderWay\":1,\"requestsQueued\":5,\"tasksWaiting\":3,"
-        "\"requests\":20,\"errors\":9,\"lastAnswer\":\"2026-01-02T03:03:55.000Z\","
+        "\"requests\":20,\"errors\":9,\"recentAnswers\":0,\"recentFailed\":0,"
+        "\"lastAnswer\":\"2026-01-02T03:03:55.000Z\","
         "\"quietUntil\":\"2026-01-02T03:04:06.000Z\",\"nextTry\":\"2026-01-02T03:04:07.000Z\","
         "\"connections\":4,\"rate\":8,\"layers\":[\"a\",\"b\"]}]}");
 }
@@ -209,8 +211,10 @@ static void test_overview__of_an_upstream_that_nobody_asked(void **state)
     assert_string_equal(
         tseed_upstreams_document(one(&upstream), &now, pool),
         "{\"upstreams\":[{\"upstream\":\"u\",\"state\":\"UNASKED\",\"since\":null,"
-        "\"cause\":null,\"window\":null,\"usualLatency\":null,\"requestsUnderWay\":0,"
+        "\"cause\":null,\"failingLayer\":null,\"window\":null,\"usualLatency\":null,"
+        "\"requestsUnderWay\":0,"
         "\"requestsQueued\":0,\"tasksWaiting\":0,\"requests\":0,\"errors\":0,"
+        "\"recentAnswers\":0,\"recentFailed\":0,"
         "\"lastAnswer\":null,\"quietUntil\":null,\"nextTry\":null,\"connections\":null,"
         "\"rate\":null}]}");
 }
