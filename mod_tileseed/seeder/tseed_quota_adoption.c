@@ -28,13 +28,28 @@ int tseed_quota_adoption_is_known(const tseed_quota_adoption_t *adoption)
     return adoption->version != 0;
 }
 
+/* What stands when the database has nothing: after its loss what was in force before, which the
+ * board has. */
+static const char *in_force(const tseed_quota_adoption_t *adoption)
+{
+    apr_pool_t *pool = adoption->uses.context->scratch;
+    int64_t version;
+    const char *shown = tseed_board_quota_get(adoption->uses.context->board, &version, pool);
+
+    return shown && *shown
+               ? shown
+               : tseed_quota_config_save(&adoption->uses.context->settings->quota, pool);
+}
+
 /* The directive has a new value, or there is nothing in the database yet: the directive's value
  * stands. */
 static apr_status_t adopt_directive(tseed_quota_adoption_t *adoption, const char *old,
                                     int64_t version)
 {
-    const char *saved = tseed_quota_config_save(&adoption->uses.context->settings->quota,
-                                                adoption->uses.context->scratch);
+    const char *saved = version > 0
+                            ? tseed_quota_config_save(&adoption->uses.context->settings->quota,
+                                                      adoption->uses.context->scratch)
+                            : in_force(adoption);
     apr_status_t rv =
         tseed_state_quota_set(adoption->uses.session->state, saved,
                               adoption->uses.context->settings->quota_directive, version);
@@ -79,9 +94,8 @@ static void adopt(tseed_quota_adoption_t *adoption, const char *saved)
     }
     adoption->uses.cache->quota = config;
     adoption->pool = pool;
-    tseed_gauges_rule_set(
-        adoption->uses.context->board,
-        &(tseed_quota_rule_t){config.enabled, config.policy, config.quota.bytes});
+    tseed_gauges_rule_set(adoption->uses.context->board,
+                          &(tseed_quota_rule_t){config.enabled, config.policy, config.quota.bytes});
     tseed_evict_configure(adoption->uses.evict);
 }
 

@@ -32,6 +32,7 @@ typedef struct {
     const tseed_seeder_setup_t *setup;
     tseed_parts_t *parts;
     tseed_state_lock_t lock;
+    uint64_t file;        /* of the database from which the books were read */
     apr_time_t next_tick; /* monotonic */
     int board_is_wrong;   /* which has been logged */
 } seeder_t;
@@ -218,6 +219,13 @@ static void believe_books(seeder_t *seeder)
     }
 }
 
+/* The database was removed, or another file is in its place: it does not know the books of this
+ * seeder, nor its tasks. */
+static int has_other_database(const seeder_t *seeder)
+{
+    return tseed_state_file(seeder->parts->session->state) != seeder->file;
+}
+
 /* Returns when it is time to leave, or when the lock file was taken from under our feet. */
 static tseed_exit_t loop(seeder_t *seeder)
 {
@@ -227,7 +235,7 @@ static tseed_exit_t loop(seeder_t *seeder)
         int due = tseed_clock_monotonic() >= seeder->next_tick;
 
         if (tseed_lease_is_over(seeder->parts->lease) ||
-            tseed_lease_is_draining(seeder->parts->lease)) {
+            tseed_lease_is_draining(seeder->parts->lease) || has_other_database(seeder)) {
             return TSEED_EXIT_ANEW;
         }
         /* before anybody is told to wait for it */
@@ -395,8 +403,14 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     intake = tseed_intake_begin(setup->settings, seeder->parts->lease, setup->miss_ask, pool);
     tseed_portions_begin(setup->settings, setup->catalog, seeder->parts->context->fetcher,
                          tseed_lease_epoch(seeder->parts->lease), pool);
+    seeder->file = tseed_state_file(seeder->parts->session->state);
     exit_code = loop(seeder);
     tseed_intake_end(intake);
+    if (has_other_database(seeder)) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                  "TS0097: the state database is another one: the seeder starts anew");
+        return TSEED_EXIT_ANEW;
+    }
     if (tseed_lease_is_over(seeder->parts->lease)) {
         tseed_lease_end(seeder->parts->lease, 0); /* and not a word more */
         return TSEED_EXIT_ANEW;

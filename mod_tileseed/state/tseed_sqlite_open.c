@@ -74,6 +74,23 @@ static apr_status_t save_mark(tseed_database_t *db, int64_t id)
     return APR_SUCCESS;
 }
 
+/* The mark is of a database that was there. */
+static void say_other(const tseed_database_t *db, int version, const tseed_mark_t *mark)
+{
+    if (version == 0 && mark->id > 0) {
+        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+                  "TS0096: the state database %s was removed; a fresh one has none of its tasks. "
+                  "The disk quota that is in force stays, and what the cache holds is counted "
+                  "again; post again the requests whose tasks had not ended",
+                  db->path);
+    } else if (mark->inode && mark->inode != db->inode) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                  "TS0098: the state database %s is another file than before: what it says of the "
+                  "cache is looked at again",
+                  db->path);
+    }
+}
+
 /* The mark may have been written for another file than this one, which is fresh or from a backup.
  * Such a file may lack ids that were given out: its ids go on from the mark; when the mark is gone
  * too, from the last id that this process knows. Its rows about the cache may be long out of date:
@@ -96,6 +113,7 @@ static apr_status_t settle_ids(tseed_database_t *db, int version)
         db->mark = mark.id;
         return APR_SUCCESS;
     }
+    say_other(db, version, &mark);
     id = id > mark.id ? id : mark.id;
     id = id > db->mark ? id : db->mark;
     rv = tseed_database_change(db, NULL, TSEED_SQL_ID_SET, (const void *[]){&id});

@@ -166,6 +166,10 @@ apr_status_t tseed_state_look_through(tseed_state_t *state, int *is_damaged);
 /* Does so, and replaces the file by what can be read of it if it is damaged. */
 apr_status_t tseed_state_check(tseed_state_t *state);
 
+/* Tells the file of the database that is open from any other one, such as a fresh one after it was
+ * removed; 0: the database is no file. */
+uint64_t tseed_state_file(const tseed_state_t *state);
+
 /* From now on *waits says since when a call has been waiting for a database server (monotonic); 0:
  * no call waits. Returns 0 when the database is a file: then *waits stays 0. */
 int tseed_state_watch(tseed_state_t *state, _Atomic int64_t *waits);

@@ -24,6 +24,13 @@ void tseed_state_settle(tseed_state_t *state)
     }
 }
 
+/* ---- which one it is ---- */
+
+uint64_t tseed_state_file(const tseed_state_t *state)
+{
+    return state->db.dialect->has_file ? (uint64_t)state->db.inode : 0;
+}
+
 /* ---- taking in ---- */
 
 typedef struct {

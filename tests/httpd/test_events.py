@@ -7,6 +7,7 @@ import errno
 import functools
 import http.client
 import itertools
+import json
 import os
 import pathlib
 import signal
@@ -371,6 +372,35 @@ def test_damaged_database(httpd, upstream):
     aside, = database.parent.glob('tileseed.db.damaged-*Z')
     assert aside.name in httpd.error_log()
     assert aside.read_bytes() == garbage
+
+
+@pytest.mark.sqlite
+@one_mpm
+def test_removed_database(httpd, upstream):
+    """It is noticed under a running httpd and said; the disk quota stays in force, also one that
+    was set over REST; the cache is counted again, and ids go on."""
+    httpd.expect('TS0096|replaced or removed|TS0042|TS0047')
+    httpd.start(REST + 'TileSeedDiskQuota on 5GiB\n' + stub(upstream))
+    answer = httpd.put('/rest/diskquota.json', json.dumps({'cacheQuotaConfiguration': {
+        'globalQuota': {'value': 3, 'units': 'GiB'}}}))
+    assert answer.status == 200, answer.body
+    before = done(httpd, 'stub', zoomStop=3)
+    for file in httpd.path('state').glob('tileseed.db*'):
+        file.unlink()
+    wait_until(lambda: 'TS0096' in httpd.error_log(), what='a word of it')
+    wait_until(lambda: 'TS0097' in httpd.error_log(), what='a new seeder')
+
+    def counted():
+        usage = httpd.get('/rest/diskquota/usage.json')
+        return usage.status == 200 and usage.json()['complete'] and \
+            usage.json()['tiles'] == before['tilesMade']
+    wait_until(counted, what='the count')
+    quota = httpd.get('/rest/diskquota.json').json()['cacheQuotaConfiguration']
+    assert quota['enabled'] is True and quota['globalQuota']['value'] == '3', quota
+    gauge = httpd.get('/rest/overview.json').json()['quota']
+    assert gauge['enabled'] and gauge['limit']['bytes'] == 3 << 30, gauge
+    again = done(httpd, 'stub', zoomStop=3)
+    assert again['id'] > before['id'] and again['tilesSkipped'] == before['tilesMade'], again
 
 
 def set_version(database, version):
