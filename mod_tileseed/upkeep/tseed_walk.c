@@ -38,7 +38,7 @@ struct tseed_walk_t {
     walker_t *walker;             /* NULL: no walk is under way */
     tseed_book_tileset_t *wanted; /* NULL: no known tile set is to be walked */
     unsigned cursor;              /* number of a tile set */
-    apr_time_t after;             /* monotonic: the last walk failed, the next may begin then */
+    apr_time_t after;             /* monotonic: tile sets whose walk has failed wait until then */
     tseed_client_t client;
 };
 
@@ -137,11 +137,11 @@ static void settle(tseed_walk_t *walk, tseed_book_tileset_t *booked, apr_status_
                   booked->record.key, booked->record.paged.names,
                   booked->record.paged.allocated + booked->record.shared.allocated);
     } else if (rv != APR_SUCCESS) {
-        booked->unread = 1;
         tseed_log(TSEED_LOG_ERROR, rv,
                   "TS0031: the cache of %s below %s can't be read; it is tried again in a minute",
                   booked->record.key, booked->record.root);
     }
+    booked->unread = rv != APR_SUCCESS;
     if (rv == APR_SUCCESS && walk->wanted == booked) {
         walk->wanted = NULL;
     }
@@ -153,7 +153,9 @@ static void walk_end(tseed_walk_t *walk)
 
     settle(walk, walker->run->booked, walker->rv);
     walk->cache->status.walked = 0;
-    walk->after = walker->rv == APR_SUCCESS ? 0 : tseed_clock_monotonic() + RETRY;
+    if (walker->rv != APR_SUCCESS) {
+        walk->after = tseed_clock_monotonic() + RETRY;
+    }
     tseed_tally_clear(&walker->tally);
     free(walker->tally.lines);
     walker->run->is_walked = 0;
@@ -181,7 +183,12 @@ static int next_found(tseed_walk_t *walk, tseed_page_t *page)
     return 0;
 }
 
-/* Tile sets that are not known yet, in turn: one that can't be read keeps no other waiting. */
+static int must_wait(const tseed_walk_t *walk, const tseed_book_tileset_t *booked)
+{
+    return booked->unread && tseed_clock_monotonic() < walk->after;
+}
+
+/* Tile sets that are not known yet, in turn: those that can't be read keep no other waiting. */
 static tseed_book_tileset_t *next_unknown(tseed_walk_t *walk)
 {
     tseed_book_tileset_t *booked;
@@ -189,18 +196,23 @@ static tseed_book_tileset_t *next_unknown(tseed_walk_t *walk)
     if (tseed_book_incomplete(walk->cache->book) == 0) {
         return NULL;
     }
-    booked = tseed_book_next_incomplete(walk->cache->book, &walk->cursor);
-    walk->cursor = booked ? walk->cursor + 1 : 0;
+    do {
+        booked = tseed_book_next_incomplete(walk->cache->book, &walk->cursor);
+        walk->cursor = booked ? walk->cursor + 1 : 0;
+    } while (booked && must_wait(walk, booked));
     return booked;
 }
 
 static void walk_next(tseed_walk_t *walk)
 {
-    const int may_begin = !walk->walker && tseed_clock_monotonic() >= walk->after;
-    tseed_book_tileset_t *booked = may_begin ? next_unknown(walk) : NULL;
+    tseed_book_tileset_t *booked;
     tseed_run_t *run;
 
-    if (may_begin && !booked) {
+    if (walk->walker) {
+        return;
+    }
+    booked = next_unknown(walk);
+    if (!booked && walk->wanted && !must_wait(walk, walk->wanted)) {
         booked = walk->wanted;
     }
     run = booked ? tseed_background_of(walk->background, booked) : NULL;

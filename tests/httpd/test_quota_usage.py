@@ -133,6 +133,22 @@ def test_unconfigured(httpd, upstream):
     assert (found['bytes'], found['files']) == disk(httpd, 'stub')
 
 
+@one_mpm
+def test_a_cache_beside_stores_that_cannot_be_read(httpd, upstream):
+    """Each of them is tried again after a minute; what can be read is known without a wait."""
+    httpd.expect("can't be read|can't be written by User|can't be reached|can't look|can't remove")
+    ill = [layer(f'a{number}', *OTHER).replace('@ROOT@/cache', '@ROOT@/ill') for number in range(8)]
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=3)
+    httpd.stop()
+    shutil.rmtree(httpd.path('state'))
+    httpd.folder('ill').chmod(0)
+    httpd.start(REST + stub(upstream) + ''.join(ill))
+    wait_until(lambda: rows(httpd).get('stub', [{'complete': False}])[0]['complete'])
+    assert rows(httpd)['stub'][0]['files'] == 85
+    httpd.path('ill').chmod(0o755)
+
+
 def rows(httpd, base='/rest'):
     """layer -> its tile sets, of all that usage.json shows."""
     return {one['layer']: one['tilesets'] for one in usage(httpd, base)['layers']}
