@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The map of the rooms in mod_tileseed/README.md has every module once, and none that is not there.
-The files that the page names are there.
+The files that the page names are there. The table of its chapter "Locks" names each file that has a
+lock between threads, or a type of that file.
 
 A room is a heading `### room/ ...` of the chapter "Map". A row of its table begins with the names
 of one module or of several, in backticks and without `tseed_` or `mod_tileseed_`.
@@ -14,6 +15,8 @@ PAGE = 'mod_tileseed/README.md'
 CHAPTER = re.compile(r'(?ms)^## Map$(.*?)(?=^## |\Z)')
 ROOM = re.compile(r'(?m)^### (\w+)/')
 ROW = re.compile(r'(?m)^\| (`[^|]*`) \|')
+LOCKS = re.compile(r'(?ms)^## Locks$(.*?)(?=^## |\Z)')
+LOCK = re.compile(r'(?m)^(?:static )? *(?:pthread|apr_thread)_(?:mutex|rwlock)_t \*?\w+(?: =|;)')
 NAME = re.compile(r'`(\w+)`')
 FILE = re.compile(r'`(?:(\w+)/)?((?:mod_)?t(?:ile)?seed_\w+\.[ch])`')
 PREFIX = re.compile(r'^(?:tseed|mod_tileseed)_')
@@ -46,6 +49,16 @@ def missing(tree, page):
     return sorted(named - there)
 
 
+def unlisted_locks(tree, page):
+    """The files that have a lock which the table does not name."""
+    chapter = LOCKS.search(page)
+    table = re.findall(r'(?m)^\| .*', chapter[1] if chapter else '')
+    for path, text in sorted(lint.sources(tree).items()):
+        stem = path.rsplit('/', 1)[1].rsplit('.', 1)[0]
+        if LOCK.search(text) and not any(re.search(rf'\b{stem}(?:_t)?\b', row) for row in table):
+            yield f'{PAGE}: the table of locks lacks {path}'
+
+
 def check(tree):
     """The page against the tree."""
     there, rows = modules(tree), listed(tree.get(PAGE, ''))
@@ -56,6 +69,7 @@ def check(tree):
             complaints.append(f'{PAGE}: the map has {room}/{name}, which is not there')
         elif rows.count((room, name)) > 1:
             complaints.append(f'{PAGE}: the map has {room}/{name} twice')
+    complaints += unlisted_locks(tree, tree.get(PAGE, ''))
     absent = missing(tree, tree.get(PAGE, ''))
     return complaints + [f'{PAGE}: there is no {name}' for name in absent]
 
@@ -76,6 +90,9 @@ if __name__ == '__main__':
          'base/log twice'),
         ('a file that is not there', sample('| `log`, `text` | see `base/tseed_lock.c` |\n'),
          'no base/tseed_lock.c'),
+        ('a lock that is missing', sample('| `log`, `text` | all |\n') | {
+            'mod_tileseed/base/tseed_log.c': 'static pthread_mutex_t lock;\n'},
+         'the table of locks lacks mod_tileseed/base/tseed_log.c'),
         ('a map that is missing', {'mod_tileseed/base/tseed_log.c': ''}, 'lacks base/log'),
     ], intact=[
         ('a row for two modules', sample('| `log`, `text` | see `tseed_log.c` |\n')),
