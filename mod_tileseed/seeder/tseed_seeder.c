@@ -408,7 +408,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_intake_end(intake);
     if (has_other_database(seeder)) {
         tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-                  "TS0097: the state database is another one: the seeder starts anew");
+                  "TS0101: the state database is another one: the seeder starts anew");
         return TSEED_EXIT_ANEW;
     }
     if (tseed_lease_is_over(seeder->parts->lease)) {

@@ -79,13 +79,13 @@ static void say_other(const tseed_database_t *db, int version, const tseed_mark_
 {
     if (version == 0 && mark->id > 0) {
         tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-                  "TS0096: the state database %s was removed; a fresh one has none of its tasks. "
+                  "TS0100: the state database %s was removed; a fresh one has none of its tasks. "
                   "The disk quota that is in force stays, and what the cache holds is counted "
                   "again; post again the requests whose tasks had not ended",
                   db->path);
     } else if (mark->inode && mark->inode != db->inode) {
         tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-                  "TS0098: the state database %s is another file than before: what it says of the "
+                  "TS0102: the state database %s is another file than before: what it says of the "
                   "cache is looked at again",
                   db->path);
     }

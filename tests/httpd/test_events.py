@@ -379,7 +379,7 @@ def test_damaged_database(httpd, upstream):
 def test_removed_database(httpd, upstream):
     """It is noticed under a running httpd and said; the disk quota stays in force, also one that
     was set over REST; the cache is counted again, and ids go on."""
-    httpd.expect('TS0096|replaced or removed|TS0042|TS0047')
+    httpd.expect('TS0100|replaced or removed|TS0042|TS0047')
     httpd.start(REST + 'TileSeedDiskQuota on 5GiB\n' + stub(upstream))
     answer = httpd.put('/rest/diskquota.json', json.dumps({'cacheQuotaConfiguration': {
         'globalQuota': {'value': 3, 'units': 'GiB'}}}))
@@ -387,8 +387,8 @@ def test_removed_database(httpd, upstream):
     before = done(httpd, 'stub', zoomStop=3)
     for file in httpd.path('state').glob('tileseed.db*'):
         file.unlink()
-    wait_until(lambda: 'TS0096' in httpd.error_log(), what='a word of it')
-    wait_until(lambda: 'TS0097' in httpd.error_log(), what='a new seeder')
+    wait_until(lambda: 'TS0100' in httpd.error_log(), what='a word of it')
+    wait_until(lambda: 'TS0101' in httpd.error_log(), what='a new seeder')
 
     def counted():
         usage = httpd.get('/rest/diskquota/usage.json')
