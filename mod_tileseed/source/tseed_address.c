@@ -56,10 +56,25 @@ int tseed_address_has_dots(const char *url)
     return 0;
 }
 
+/* A placeholder in the host, as maps in browsers have it for several hosts of one service. */
+static const char *check_host(const char *hostname, apr_pool_t *pool)
+{
+    const char *brace = strchr(hostname, '{');
+    size_t length = brace ? strcspn(brace, "}") : 0;
+
+    return brace && brace[length]
+               ? apr_psprintf(pool,
+                              "%s in the host is not possible: write the address once for each "
+                              "host, one behind the other, and mode=share",
+                              apr_pstrmemdup(pool, brace, length + 1))
+               : NULL;
+}
+
 const char *tseed_address_check(const char *url, int is_template, apr_pool_t *pool)
 {
     const char *forbidden = is_template ? "\"#<>\\^`|" : "\"#<>\\^`{|}";
     apr_uri_t uri;
+    int is_read;
 
     for (const char *p = url; *p; p++) {
         if (!tseed_ascii_is_graph(*p) || strchr(forbidden, *p)) {
@@ -67,8 +82,11 @@ const char *tseed_address_check(const char *url, int is_template, apr_pool_t *po
                                 (unsigned char)*p);
         }
     }
-    if (apr_uri_parse(pool, url, &uri) != APR_SUCCESS || !uri.scheme || !uri.hostname ||
-        !*uri.hostname || strpbrk(uri.hostname, "{}") ||
+    is_read = apr_uri_parse(pool, url, &uri) == APR_SUCCESS;
+    if (is_read && uri.hostname && check_host(uri.hostname, pool)) {
+        return check_host(uri.hostname, pool);
+    }
+    if (!is_read || !uri.scheme || !uri.hostname || !*uri.hostname || strpbrk(uri.hostname, "{}") ||
         (apr_cstr_casecmp(uri.scheme, "http") != 0 && apr_cstr_casecmp(uri.scheme, "https") != 0)) {
         return "the address of a source is written as http://host:port/path or "
                "https://host:port/path";
@@ -133,6 +151,19 @@ const char *tseed_address_encode(const char *text, const char *allowed, apr_pool
     }
     *end = '\0';
     return encoded;
+}
+
+apr_array_header_t *tseed_address_keys(const char *url, apr_pool_t *pool)
+{
+    apr_array_header_t *keys = apr_array_make(pool, 4, sizeof(const char *));
+    const char *query = strchr(url, '?');
+    char *rest = apr_pstrdup(pool, query ? query + 1 : "");
+    char *state;
+
+    for (char *pair = apr_strtok(rest, "&", &state); pair; pair = apr_strtok(NULL, "&", &state)) {
+        APR_ARRAY_PUSH(keys, const char *) = apr_pstrmemdup(pool, pair, strcspn(pair, "="));
+    }
+    return keys;
 }
 
 void tseed_address_override(apr_table_t *query, const apr_table_t *values)
@@ -212,4 +243,23 @@ const char *tseed_address_row(const tseed_ask_t *ask, apr_pool_t *pool)
     int64_t rows = ask->tileset->subset->gridset->rows[ask->whole->z];
 
     return apr_psprintf(pool, "%" APR_INT64_T_FMT, rows - 1 - ask->whole->miny);
+}
+
+const char *tseed_address_level(const char *placeholder, int z, apr_pool_t *pool)
+{
+    const char *at = placeholder + 1;
+    int digits = 1;
+
+    if (*placeholder != 'z') {
+        return NULL;
+    }
+    if ((*at == '-' || *at == '+') && tseed_ascii_is_digit(at[1])) {
+        z += *at == '-' ? -(at[1] - '0') : at[1] - '0';
+        at += 2;
+    }
+    if (at[0] == ':' && at[1] == '0' && tseed_ascii_is_digit(at[2])) {
+        digits = at[2] - '0';
+        at += 3;
+    }
+    return *at ? NULL : apr_psprintf(pool, "%0*d", digits, z);
 }

@@ -37,6 +37,9 @@ const char *tseed_address_bbox(const tseed_ask_t *ask, int swapped, apr_pool_t *
  * for those named STYLES or STYLE, which must be there. */
 const char *tseed_address_join(const char *url, const apr_table_t *query, apr_pool_t *pool);
 
+/* The keys in the query of an address, as they are written: const char *. */
+apr_array_header_t *tseed_address_keys(const char *url, apr_pool_t *pool);
+
 /* Sets all of `values` in `query`. */
 void tseed_address_override(apr_table_t *query, const apr_table_t *values);
 
@@ -48,6 +51,10 @@ typedef const char *tseed_fill_t(void *baton, const char *name, apr_pool_t *pool
  * then `*wrong` has its name, or "". */
 const char *tseed_address_expand(const char *url, tseed_fill_t *fill, void *baton,
                                  const char **wrong, apr_pool_t *pool);
+
+/* The level as a placeholder wants it: "z"; "z-1" or "z+2", where the upstream counts from another
+ * one; "z:02" with so many digits at least; "z-1:02". NULL: it is no such placeholder. */
+const char *tseed_address_level(const char *placeholder, int z, apr_pool_t *pool);
 
 /* Column and row of the single tile that is asked for as decimals, the row from the top. */
 const char *tseed_address_column(const tseed_ask_t *ask, apr_pool_t *pool);

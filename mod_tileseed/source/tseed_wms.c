@@ -49,13 +49,12 @@ static int is_sent_anyway(const char *key, const apr_table_t *parameters)
 }
 
 /* The query that the address may have already must not repeat what will be appended. */
-static const char *check_query(const char *query, const apr_table_t *parameters, apr_pool_t *pool)
+static const char *check_query(const char *url, const apr_table_t *parameters, apr_pool_t *pool)
 {
-    char *rest = apr_pstrdup(pool, query);
-    char *state;
+    const apr_array_header_t *keys = tseed_address_keys(url, pool);
 
-    for (char *pair = apr_strtok(rest, "&", &state); pair; pair = apr_strtok(NULL, "&", &state)) {
-        const char *key = apr_pstrmemdup(pool, pair, strcspn(pair, "="));
+    for (int i = 0; i < keys->nelts; i++) {
+        const char *key = APR_ARRAY_IDX(keys, i, const char *);
         const char *problem = tseed_wms_check_key(key, pool);
 
         if (problem) {
@@ -74,10 +73,9 @@ static const char *check_query(const char *query, const apr_table_t *parameters,
 
 static const char *check_address(const char *url, const apr_table_t *parameters, apr_pool_t *pool)
 {
-    const char *query = strchr(url, '?');
     const char *problem = tseed_address_check(url, 0, pool);
 
-    return problem || !query ? problem : check_query(query + 1, parameters, pool);
+    return problem ? problem : check_query(url, parameters, pool);
 }
 
 static int is_one_of(const char *value, const char *const *choices)

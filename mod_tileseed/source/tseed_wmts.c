@@ -21,7 +21,7 @@ static const char *fill_name(void *baton, const char *name, apr_pool_t *pool)
     if (strcmp(name, "gridset") == 0) {
         return ask->tileset->subset->gridset->name;
     }
-    return strcmp(name, "z") == 0 ? apr_itoa(pool, ask->whole->z) : NULL;
+    return tseed_address_level(name, ask->whole->z, pool);
 }
 
 /* The check has let no other placeholder through. */
@@ -99,7 +99,7 @@ static const char *check_name(const char *key, const apr_table_t *parameters, ap
     if (!value || tseed_address_expand(value, fill_name, &ask, &wrong, pool)) {
         return NULL;
     }
-    return apr_psprintf(pool, "{%s} in %s= is unknown, {gridset} or {z} is expected",
+    return apr_psprintf(pool, "{%s} in %s= is unknown, {gridset}, {z}, {z:02} or {z-1} is expected",
                         tseed_text_quote(wrong, QUOTE_MAX, pool), key);
 }
 
@@ -134,6 +134,37 @@ static const char *try_fill(void *baton, const char *name, apr_pool_t *pool)
                : NULL;
 }
 
+/* What a request brings of its own must not stand in the address too. */
+static const char *check_query(const char *url, const apr_table_t *parameters, apr_pool_t *pool)
+{
+    static const char *const written[] = {"LAYER", "STYLE", "TILEMATRIXSET", "TILEMATRIX"};
+    const apr_array_header_t *keys = tseed_address_keys(url, pool);
+
+    for (int i = 0; i < keys->nelts; i++) {
+        const char *key = APR_ARRAY_IDX(keys, i, const char *);
+        int is_written = apr_table_get(parameters, key) != NULL;
+
+        for (size_t k = 0; k < sizeof(decided) / sizeof(decided[0]); k++) {
+            if (apr_cstr_casecmp(decided[k], key) == 0) {
+                return apr_psprintf(pool,
+                                    "the address has %s in its query: leave it out, each request "
+                                    "brings its own",
+                                    key);
+            }
+        }
+        for (size_t k = 0; k < sizeof(written) / sizeof(written[0]); k++) {
+            is_written |= apr_cstr_casecmp(written[k], key) == 0;
+        }
+        if (is_written) {
+            return apr_psprintf(pool,
+                                "the address has %s in its query: leave it out there and write it "
+                                "behind the address as %s=VALUE",
+                                key, key);
+        }
+    }
+    return NULL;
+}
+
 static const char *check_address(const char *url, const tseed_layer_t *layer, apr_pool_t *pool)
 {
     const apr_table_t *parameters = layer->source.parameters;
@@ -146,7 +177,7 @@ static const char *check_address(const char *url, const tseed_layer_t *layer, ap
     }
     if (!strpbrk(url, "{}")) {
         return apr_table_get(parameters, "LAYER")
-                   ? NULL
+                   ? check_query(url, parameters, pool)
                    : "layer= is missing: it names the layer of the WMTS";
     }
     if (!tseed_address_expand(url, try_fill, &draft, &wrong, pool)) {

@@ -10,16 +10,11 @@
 
 #define QUOTE_MAX 60
 #define PARAM     "param:"
-#define KNOWN     "{z} {x} {y} {-y} {quadkey} {bbox} {layer} {param:NAME}"
+#define KNOWN     "{z} {z:02} {z-1} {x} {y} {-y} {quadkey} {bbox} {layer} {param:NAME}"
 
 static const char *bbox(const tseed_ask_t *ask, apr_pool_t *pool)
 {
     return tseed_address_bbox(ask, 0, pool);
-}
-
-static const char *level(const tseed_ask_t *ask, apr_pool_t *pool)
-{
-    return apr_itoa(pool, ask->whole->z);
 }
 
 static const char *row_from_bottom(const tseed_ask_t *ask, apr_pool_t *pool)
@@ -58,13 +53,9 @@ typedef struct {
 } placeholder_t;
 
 static const placeholder_t placeholders[] = {
-    {"z", HAS_Z, level},
-    {"x", HAS_X, tseed_address_column},
-    {"y", HAS_Y, tseed_address_row},
-    {"-y", HAS_Y, row_from_bottom},
-    {"quadkey", HAS_TILE, quadkey},
-    {"bbox", HAS_TILE, bbox},
-    {"layer", 0, layer_name},
+    {"x", HAS_X, tseed_address_column}, {"y", HAS_Y, tseed_address_row},
+    {"-y", HAS_Y, row_from_bottom},     {"quadkey", HAS_TILE, quadkey},
+    {"bbox", HAS_TILE, bbox},           {"layer", 0, layer_name},
 };
 
 static const placeholder_t *find(const char *name)
@@ -83,10 +74,10 @@ static const char *fill(void *baton, const char *name, apr_pool_t *pool)
 {
     const tseed_ask_t *ask = baton;
     const placeholder_t *placeholder = find(name);
-    const char *value;
+    const char *value = tseed_address_level(name, ask->whole->z, pool);
 
-    if (placeholder) {
-        return placeholder->write(ask, pool);
+    if (placeholder || value) {
+        return placeholder ? placeholder->write(ask, pool) : value;
     }
     value = apr_table_get(ask->tileset->parameters, name + strlen(PARAM));
     return tseed_address_encode(value ? value : "", "", pool);
@@ -112,9 +103,8 @@ static const char *try_fill(void *baton, const char *name, apr_pool_t *pool)
     draft_t *draft = baton;
     const placeholder_t *placeholder = find(name);
 
-    (void)pool;
-    if (placeholder) {
-        draft->has |= placeholder->has;
+    if (placeholder || tseed_address_level(name, 0, pool)) {
+        draft->has |= placeholder ? placeholder->has : HAS_Z;
         return "";
     }
     return strncmp(name, PARAM, strlen(PARAM)) == 0 &&

@@ -353,6 +353,21 @@ SOURCES = [
     (layer(source='!TileSeedSource xyz http://h/{z}/{x}/{y} http://i/{z}/{x}\n'),
      'TileSeedSource: the address does not say which tile: it needs {z}, {x} and one of {y} '
      '{-y}, or {quadkey}, or {bbox}'),
+    (layer(source='!TileSeedSource wmts http://h/?SERVICE=WMTS&REQUEST=GetCapabilities layer=a\n'),
+     'TileSeedSource: the address has SERVICE in its query: leave it out, each request brings its '
+     'own'),
+    (layer(source='!TileSeedSource wmts http://h/x?map=a&tilematrix=1 layer=a\n'),
+     'TileSeedSource: the address has tilematrix in its query: leave it out there and write it '
+     'behind the address as tilematrix=VALUE'),
+    (layer(source='!TileSeedSource xyz https://{s}.example.org/{z}/{x}/{y}.png\n'),
+     'TileSeedSource: {s} in the host is not possible: write the address once for each host, one '
+     'behind the other, and mode=share'),
+    (layer(source='!TileSeedSource wmts http://{s}.b.org/{TileMatrix}/{TileRow}/{TileCol}\n'),
+     'TileSeedSource: {s} in the host is not possible: write the address once for each host, one '
+     'behind the other, and mode=share'),
+    (layer(source='!TileSeedSource wmts http://h/x layer=a tilematrix={z:2}\n'),
+     'TileSeedSource: {z:2} in TILEMATRIX= is unknown, {gridset}, {z}, {z:02} or {z-1} is '
+     'expected'),
     (layer(source='!TileSeedSource wmts http://h/wmts\n'),
      'TileSeedSource: layer= is missing: it names the layer of the WMTS'),
     (layer('!TileSeedMetatile 2x2', source='TileSeedSource xyz http://h/{z}/{x}/{y}\n'),

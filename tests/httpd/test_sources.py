@@ -7,7 +7,8 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 import upstream as stubs
-from seeding import REST, SMALL_GRID, begin, counts, done, ended, failures, files, layer
+from seeding import (REST, SMALL_GRID, begin, coords, counts, done, ended, failures, files,
+                     layer)
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault, Upstream
 
@@ -196,3 +197,20 @@ def test_an_upstream_that_is_away_is_asked_later(httpd, upstream):
     assert done(httpd, 'stub', zoomStop=1)['reason'] is None
     wait_until(lambda: 'does not offer' in httpd.error_log())
     assert upstream.capabilities_requests == 2
+
+
+@one_mpm
+def test_names_of_levels(httpd, upstream):
+    """Upstreams that name their levels with two digits, or count from another one."""
+    base = upstream.url.rsplit('/', 1)[0]
+    httpd.start(REST + SMALL_GRID + layer(
+        'wmts', f'TileSeedSource wmts {base}/a layer=a tilematrix={{z:02}} WIDTH=16 HEIGHT=16',
+        'TileSeedGrid small', 'TileSeedMetatile 1x1') + layer(
+            'xyz', f'TileSeedSource xyz {base}/?L={{z-1:03}}/{{z+1}}/{{x}}/{{y}}&'
+            'WIDTH=16&HEIGHT=16',
+            'TileSeedGrid small', 'TileSeedMetatile 1x1'))
+    for name in ('wmts', 'xyz'):
+        done(httpd, name, zoomStart=3, zoomStop=3, bounds=coords(1, 1, 2, 2))
+    first, second = upstream.requests
+    assert first['TILEMATRIX'] == '03'
+    assert second['L'] == '002/4/0/7'

@@ -185,7 +185,7 @@ static const mistake_t mistakes[] = {
      "the address has . or .. as a part of its path"},
     {TSEED_SOURCE_XYZ, "http://h/{z}/{x}/{y}{param:ELEVATION}", NULL, NULL,
      "{param:ELEVATION} in the address is unknown"},
-    {TSEED_SOURCE_XYZ, "http://{s}.h/{z}/{x}/{y}", NULL, NULL, "is written as http://host"},
+    {TSEED_SOURCE_XYZ, "http://{s}.h/{z}/{x}/{y}", NULL, NULL, "{s} in the host is not possible"},
     {TSEED_SOURCE_XYZ, "ftp://h/{z}/{x}/{y}", NULL, NULL, "is written as http://host"},
     {TSEED_SOURCE_XYZ, "http://me:secret@h/{z}/{x}/{y}", NULL, NULL, "don't belong into"},
     {TSEED_SOURCE_XYZ, "http://h/{z}/{x}/{y}", "LAYERS", "a",
