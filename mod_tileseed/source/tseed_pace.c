@@ -41,11 +41,17 @@ static apr_time_t later(apr_time_t a, apr_time_t b)
     return a > b ? a : b;
 }
 
+/* Whether a pause that the upstream asked for is over, and no answer has come since. */
+static int is_to_ask(const tseed_pace_t *pace)
+{
+    return pace->streak > 0 && pace->quiet_until > pace->away_at;
+}
+
 apr_time_t tseed_pace_next(const tseed_pace_t *pace, int under_way)
 {
     int is_open = tseed_pace_is_open(pace);
 
-    if (under_way >= (is_open ? 1 : pace->window)) {
+    if (under_way >= (is_open || is_to_ask(pace) ? 1 : pace->window)) {
         return TSEED_PACE_NEVER;
     }
     return later(later(pace->next_send, pace->quiet_until), is_open ? pace->probe_at : 0);

@@ -5,7 +5,8 @@
  *
  *      rate      requests are `interval` apart; behind a late request one other may follow
  *                sooner, never two
- *      quiet     nothing is sent before the end of Retry-After
+ *      quiet     nothing is sent before the end of Retry-After; behind it one request asks, until
+ *                the upstream has given an answer
  *      window    most requests at once, between 1 and `most` (AIMD, as in TCP): one more after a
  *                window of answers with the usual latency; half after an error, or when latency has
  *                risen; answers to requests that were sent before the last halving do not count

@@ -15,7 +15,7 @@
 #include "source/tseed_secrets.h"
 #include "source/tseed_wire.h"
 
-#define DAY          86400 /* longer pauses are not asked for in earnest */
+#define QUIET_MOST   300 /* seconds that one answer is believed; then one request asks again */
 #define PEER_SIZE    120
 #define SECONDS_SIZE 24
 #define WORDS_SIZE   (TSEED_CAUSE_SIZE - 40) /* a document's, behind what stands before them */
@@ -360,7 +360,7 @@ void tseed_wire_judge(tseed_wire_t *wire, CURLcode code)
     transfer->is_other = wire->is_other;
     transfer->result = is_away((int)status) ? TSEED_FETCH_AWAY : TSEED_FETCH_FAILED;
     if ((status == 429 || status == 503) && seconds > 0) {
-        transfer->retry_after = apr_time_from_sec(seconds < DAY ? seconds : DAY);
+        transfer->retry_after = apr_time_from_sec(seconds < QUIET_MOST ? seconds : QUIET_MOST);
     }
     judge(wire, code);
     clean(transfer);

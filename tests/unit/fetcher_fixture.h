@@ -23,7 +23,7 @@
 #define MOST         100000
 #define TEST_TIMEOUT 200 /* seconds until a test that waits has failed */
 #define NEVER        (2 * TEST_TIMEOUT * APR_USEC_PER_SEC)
-#define MINUTES      10 /* of a Retry-After */
+#define MINUTES      4 /* of a Retry-After */
 
 static const char gzipped[] = "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\x0B\xF0\x74\x0E\x09\x0D"
                               "\x72\x0D\x18\xA5\x50\x29\x00\x45\x26\x74\x15\x18\x01\x00\x00";
@@ -95,6 +95,7 @@ static const fixed_t fixed[] = {
     {"/long-announced",
      "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 100001\r\n\r\nPICTURE", 0},
     {"/retry-seconds", "HTTP/1.1 429 Too Many\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/retry-day", "HTTP/1.1 503 No\r\nRetry-After: 86400\r\nContent-Length: 0\r\n\r\n", 1},
     {"/close", "", 0},
     {"/utf-8",
      "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Encoding: UTF-8\r\n"
@@ -155,7 +156,7 @@ static inline void send_headers(int connection, int are_trailers)
                 are_trailers ? 2 : 21);
 }
 
-/* In ten minutes, in the format of RFC 9110, 5.6.7. */
+/* In some minutes, in the format of RFC 9110, 5.6.7. */
 static inline void refuse_until(int connection)
 {
     char header[80];

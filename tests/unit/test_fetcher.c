@@ -575,6 +575,18 @@ static void test_fetcher__obeys_retry_after(void **state)
     free(next.body);
 }
 
+/* One answer silences an upstream for no more than some minutes. */
+static void test_fetcher__believes_no_retry_after_of_a_day(void **state)
+{
+    fixture_t *fixture = *state;
+    tseed_transfer_t refused = ask(fixture, "/retry-day");
+    tseed_outlook_t outlook;
+
+    check_refused(fixture, &outlook, &refused);
+    assert_int_equal(refused.retry_after, 5 * 60 * APR_USEC_PER_SEC);
+    free(refused.body);
+}
+
 /* Both clocks are read in whole seconds, and the answer takes a while to come. */
 static void test_fetcher__reads_retry_after_as_a_date(void **state)
 {
@@ -977,6 +989,7 @@ int main(void)
         TEST(serves_owners_in_turn),
         TEST(lets_nobody_overtake_by_coming_back),
         TEST(obeys_retry_after),
+        TEST(believes_no_retry_after_of_a_day),
         TEST(reads_retry_after_as_a_date),
         TEST(holds_the_rate_for_all_owners),
         TEST(gives_up_without_a_first_byte),

@@ -108,6 +108,20 @@ static void test_pace__obeys_retry_after(void **state)
     assert_false(tseed_pace_waits(&pace, START + 8 * SECOND));
 }
 
+/* Behind a pause that was asked for one request finds out whether it is over. */
+static void test_pace__asks_once_behind_a_pause(void **state)
+{
+    tseed_pace_t pace;
+
+    (void)state;
+    tseed_pace_init(&pace, 4, 0, 0);
+    tseed_pace_take(&pace, TSEED_PACE_AWAY, START, 7 * SECOND, START + SECOND);
+    assert_true(tseed_pace_next(&pace, 0) <= START + 9 * SECOND);
+    assert_int_equal(tseed_pace_next(&pace, 1), TSEED_PACE_NEVER);
+    tseed_pace_take(&pace, TSEED_PACE_WELL, START + 9 * SECOND, 0, START + 10 * SECOND);
+    assert_true(tseed_pace_next(&pace, 1) <= START + 10 * SECOND);
+}
+
 /* Answers of one latency until the window has stood still for long. */
 static apr_time_t settle(tseed_pace_t *pace, apr_time_t now, apr_interval_time_t latency, int count)
 {
@@ -232,6 +246,7 @@ int main(void)
         cmocka_unit_test(test_pace__catches_up_with_one),
         cmocka_unit_test(test_pace__without_a_rate_sends_at_once),
         cmocka_unit_test(test_pace__obeys_retry_after),
+        cmocka_unit_test(test_pace__asks_once_behind_a_pause),
         cmocka_unit_test(test_pace__halves_after_an_error_and_recovers),
         cmocka_unit_test(test_pace__halves_when_latency_rises),
         cmocka_unit_test(test_pace__knows_nothing_of_requests_that_differ),
