@@ -78,6 +78,7 @@ static const char *const reasons[TSEED_REASONS] = {
     [TSEED_REASON_CHANGED] = "CHANGED",
     [TSEED_REASON_LOST] = "LOST",
     [TSEED_REASON_CRASHED] = "CRASHED",
+    [TSEED_REASON_PRUNED] = "PRUNED",
 };
 
 const char *tseed_reason_name(int code)

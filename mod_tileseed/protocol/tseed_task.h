@@ -93,6 +93,7 @@ typedef enum {
     TSEED_REASON_CHANGED,       /* the configuration it was accepted with is gone */
     TSEED_REASON_LOST,          /* its list of metatiles is */
     TSEED_REASON_CRASHED,       /* it has crashed the seeder too often */
+    TSEED_REASON_PRUNED,        /* ended: most of its tiles were taken to be of one colour */
     TSEED_REASONS
 } tseed_reason_t;
 

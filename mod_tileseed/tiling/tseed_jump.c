@@ -9,7 +9,10 @@ typedef struct {
     const tseed_finding_t *finding;
     tseed_metatiles_t below; /* all of the finding at this level */
     int has_looks;
+    int is_broad, asks; /* the finding is broad, and this is the first level below it */
 } source_t;
+
+#define BROAD 8 /* a finding is, that has such a part of a level */
 
 /* ---- looks ---- */
 
@@ -49,7 +52,7 @@ static unsigned look_count(const source_t *source)
     const double looks = all * source->jump->share / 100 + draw(source, TSEED_LOOKS_MOST);
     const double most = all < TSEED_LOOKS_MOST ? all : TSEED_LOOKS_MOST;
 
-    return (unsigned)(looks < most ? looks : most);
+    return (unsigned)(looks < most && !source->asks ? looks : most);
 }
 
 /* The i-th of `count` looks lies in the i-th of as many equal parts of the rectangle. */
@@ -197,6 +200,20 @@ static int64_t behind(const tseed_positions_t *positions, const tseed_metatiles_
 
 /* ---- runs ---- */
 
+/* Sets whether the finding is broad, and whether it is asked about at this level. */
+static void judge(source_t *source, const tseed_place_t *place)
+{
+    const tseed_positions_t *positions = source->jump->positions;
+    const int below = source->finding->range.z + 1;
+    const int first = below > positions->shape.zoom_start ? below : positions->shape.zoom_start;
+    const tseed_metatiles_t ground = tseed_findings_below(source->finding, positions, first);
+
+    source->is_broad = source->jump->asks && tseed_metatiles_any(&ground) &&
+                       width_of(&ground) * height_of(&ground) * BROAD >=
+                           (double)positions->metatiles[first];
+    source->asks = source->is_broad && place->block.z == first;
+}
+
 /* Looks for the finding above a position and how it counts. Returns 0 if there is none. */
 static int find(source_t *source, int *class_of, const tseed_jump_t *jump,
                 const tseed_place_t *place)
@@ -210,7 +227,8 @@ static int find(source_t *source, int *class_of, const tseed_jump_t *jump,
     }
     source->below = tseed_findings_below(source->finding, jump->positions, place->block.z);
     *class_of = jump->class_of(jump->baton, source->finding);
-    source->has_looks = jump->share > 0 && *class_of == jump->looked;
+    judge(source, place);
+    source->has_looks = source->asks || (jump->share > 0 && *class_of == jump->looked);
     return 1;
 }
 
@@ -227,6 +245,7 @@ void tseed_jump_from(tseed_landing_t *landing, const tseed_jump_t *jump, int64_t
         return;
     }
     landing->finding = source.finding;
+    landing->is_broad = source.is_broad;
     class_of = landing->class_of;
     landing->is_look = !take(&taken, &source, &place);
     while (steps-- > 0 && class_of == landing->class_of && take(&taken, &source, &place)) {

@@ -11,6 +11,9 @@
  * chooses them, the same ones each time: `share` percent of the metatiles of each level below the
  * finding, TSEED_LOOKS_MOST at most.
  *
+ * A broad finding decides over an eighth of a level or more. It is not believed for what one answer
+ * showed: all metatiles at the first level below it are looked at, TSEED_LOOKS_MOST at most.
+ *
  * Pure functions.
  */
 #ifndef TSEED_JUMP_H
@@ -31,6 +34,7 @@ typedef struct {
     void *baton;
     int looked;    /* the class below whose findings metatiles are looked at */
     double share;  /* percent; 0: none is looked at */
+    int asks;      /* whether more is looked at below broad findings, of every class */
     uint64_t seed; /* of the hash */
 } tseed_jump_t;
 
@@ -38,6 +42,7 @@ typedef struct {
     const tseed_finding_t *finding; /* above the position; NULL: none */
     int class_of;                   /* of it */
     int is_look;                    /* the position is to be looked at: no run begins with it */
+    int is_broad;                   /* the finding is: its looks tell whether it is believed */
     int64_t end;                    /* of the run: the first position behind it, */
     int64_t tiles;                  /* and the wanted tiles in it */
 } tseed_landing_t;

@@ -153,6 +153,7 @@ static tseed_jump_t jump_of(const tseed_pruned_set_t *set, tseed_run_t *run)
         .baton = run,
         .looked = OWN,
         .share = config_of(run)->share,
+        .asks = config_of(run)->share > 0,
         .seed = run->booked->record.print,
     };
 }
@@ -198,6 +199,17 @@ static int pass(tseed_prune_t *prune, tseed_run_t *run, int64_t from,
     return 1;
 }
 
+/* Whether looks are under way: what a broad finding prunes waits for what they find. */
+static int is_looking(const tseed_run_t *run)
+{
+    for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
+        if (job->shade) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Looks what begins at the position that the run has next. Returns 1 if there may be more to pass
  * behind it; if not, *position is what the run begins next, or -1. */
 static int go_on(tseed_prune_t *prune, tseed_run_t *run, const tseed_jump_t *jump,
@@ -210,11 +222,18 @@ static int go_on(tseed_prune_t *prune, tseed_run_t *run, const tseed_jump_t *jum
         return 0;
     }
     tseed_jump_from(&landing, jump, *position, STEPS);
-    if (!landing.finding || landing.is_look) {
+    if (!landing.finding) {
         return 0;
     }
     if (landing.class_of == NOT_SAVED) {
         prune->uses.session->must_save = prune->uses.session->must_record = 1;
+        *position = -1;
+        return 0;
+    }
+    if (landing.is_look) {
+        return 0;
+    }
+    if (landing.is_broad && is_looking(run)) {
         *position = -1;
         return 0;
     }

@@ -153,6 +153,17 @@ void tseed_run_expire(tseed_run_t *runs, const tseed_book_tileset_t *booked,
 
 /* Puts what the disk quota removed before the reason that the run has already. Nobody knows what an
  * earlier seeder removed. */
+/* An upstream that is blank for a while looks like a sea. */
+static void say_pruned(tseed_run_t *run)
+{
+    const tseed_progress_t before = run->progress;
+    const double share = (double)before.pruned / (double)run->task->tiles_total;
+
+    tseed_progress_say(&run->progress, TSEED_REASON_PRUNED,
+                       "%d %% of its tiles are taken to be of one colour: TileSeedPrune%s%s",
+                       (int)(100 * share), *before.reason ? "; " : "", before.reason);
+}
+
 static void say_expired(tseed_run_t *run)
 {
     const tseed_progress_t before = run->progress;
@@ -192,6 +203,9 @@ void tseed_run_conclude(tseed_run_t *run)
         say_losses(run, TSEED_REASON_NOTHING_MADE, "nothing was made: ");
     } else if (progress->failures > 0) {
         say_losses(run, TSEED_REASON_FAILURES, "");
+    }
+    if (progress->pruned > run->task->tiles_total / 2 && progress->state == TSEED_DONE) {
+        say_pruned(run);
     }
     if (run->expired > 0 && progress->state == TSEED_DONE) {
         say_expired(run);

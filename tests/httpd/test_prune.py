@@ -241,6 +241,22 @@ def test_a_finding_of_more_ground_looks_below_it_anew(httpd, upstream):
 
 
 @one_mpm
+def test_an_upstream_that_was_blank(httpd, upstream):
+    """The task says how much it has pruned; the next seed asks again, and makes it."""
+    httpd.start(sea(upstream, prune='uniform=2'))
+    upstream.lands = []
+    document = done(httpd, 'stub', zoomStop=5)
+    assert document['reasonCode'] == 'PRUNED' and document['reason'].endswith(
+        ' % of its tiles are taken to be of one colour: TileSeedPrune')
+    assert document['prunedChecked'] >= 16
+    upstream.lands = [(0, 0, SIDE, SIDE, SIDE)]
+    again = done(httpd, 'stub', zoomStop=5)
+    assert (again['tilesPruned'], again['tilesMade']) == (0, total(5) - total(2))
+    assert not again['reason']
+    assert colours(tile(httpd, 5, 0, 0)) != {SEA}
+
+
+@one_mpm
 def test_looks_find_an_island(httpd, upstream):
     """One that is too small for the levels above: it is made from where it was found."""
     finest = SIDE / 2 ** 4 / 16 * 1.01
