@@ -266,7 +266,7 @@ static int is_renewal(tseed_job_t *job)
  * tiles may have been written. */
 static void learn(tseed_holds_t *holds, tseed_job_t *job)
 {
-    if (job->is_stale) {
+    if (job->is_stale || job->run->is_doubtful) { /* the task's end advises a reseed */
         tseed_origins_forget(holds->uses.origins, job);
     } else {
         tseed_origins_take(holds->uses.origins, job);
