@@ -235,3 +235,14 @@ def test_layer_of_one_point():
     with serving(OLD.replace('<Layer><Name>a/b</Name></Layer>', layer)) as url:
         block = written(url).split('<TileSeedLayer "point">')[1].split('</TileSeedLayer>')[0]
     assert 'TileSeedGrid EPSG:4326' in block and 'extent=' not in block
+
+
+@pytest.mark.parametrize('west, east, begin', [
+    ('5,25', '10.5', 'EPSG:4326 extent=5.25,'), ('170', '-170', 'EPSG:4326 extent=-180,'),
+    ('nan', '10.5', 'EPSG:4326\n')])
+def test_odd_boxes(west, east, begin):
+    """Decimal commas, a box over the antimeridian, behind a line end before the declaration."""
+    text = re.sub('minx="5"', f'minx="{west}"', OLD, count=1)
+    text = re.sub('(<LatLonBoundingBox[^>]* maxx=)"[^"]*"', rf'\1"{east}"', text, count=1)
+    with serving('\r\n' + text) as url:
+        assert f'TileSeedGrid {begin}' in written(url)
