@@ -7,12 +7,13 @@ import socket
 import struct
 import time
 
-from clients import LAST, NO_ANSWER, OPEN_MOST, TIGHT_LIMITS, TILESETS, Client, fault_of
-from journal import (Enforcement, LayerPut, LayerSample, Post, Read, Repaint, Seen, Tileset,
-                     epoch_of)
+from clients import (LAST, NO_ANSWER, OPEN_MOST, PAINTED, SLOW, SPARSE, TIGHT, TIGHT_LIMITS,
+                     TILESETS, Client)
+from journal import Enforcement, LayerPut, LayerSample, Look, Post, Read
+from truth import EVERYWHERE, QUARTERS
 
-MOOD, TIGHT, SLOW = Tileset('mood'), Tileset('tight'), Tileset('slow')
 TASK_SECONDS = 60           # after which nobody waits for a task any more
+VIEWED = 8                  # tiles that who changes them looks at meanwhile
 CROWD = 30                  # sockets that one leaver opens at a time
 VALUES = 10 ** 6            # of the open parameter
 
@@ -20,52 +21,114 @@ VALUES = 10 ** 6            # of the open parameter
 class Patient(Client):
     """A client that posts tasks and waits for their end."""
 
-    def begin(self, tileset, kind, start, stop, **more):
-        """A task over whole levels; its post, answered or not."""
+    def begin(self, tileset, kind, start, stop, bounds=None, **more):
+        """A task over some levels; its post, answered or not."""
         wanted = {'type': kind, 'zoomStart': start, 'zoomStop': stop, 'format': tileset.format,
                   **more}
+        if bounds:
+            wanted['bounds'] = {'coords': {'double': bounds}}
         if tileset.style:
             wanted['parameters'] = {'entry': {'string': ['STYLES', tileset.style]}}
         sent, answered, answer = self.ask('POST', f'/rest/seed/{tileset.layer}.json',
                                           json.dumps({'seedRequest': wanted}))
-        post = Post(tileset, kind, start, stop, None, sent, answered)
-        if answer:
-            post.status = answer.status
-            post.task = int(answer.headers.get('TileSeed-Task', 0)) or None
-        self.journal.posts.append(post)
-        return post
+        return self.post_of(answer, Post(tileset, kind, start, stop, bounds, sent, answered))
 
-    def ends_well(self, post):
-        """Waits for the end of a task; whether it was done, as far as is known."""
+    def end_of(self, post, meanwhile=lambda: None):
+        """Waits for the end of a task; its document, or None if it is not seen."""
         deadline = time.time() + TASK_SECONDS
-        while post.task and time.time() < deadline and not self.run_of.enough.wait(0.05):
-            _, _, answer = self.ask('GET', f'/rest/tasks/{post.task}.json')
-            state = answer.json()['state'] if answer and answer.status == 200 else None
-            if state in ('DONE', 'ABORTED'):
-                return state == 'DONE'
-        return False
+        while post.task and time.time() < deadline and not self.run_of.enough.is_set():
+            meanwhile()
+            sent, answered, answer = self.ask('GET', f'/rest/tasks/{post.task}.json')
+            document = answer.json() if answer and answer.status == 200 else {'state': None}
+            if document['state'] in ('DONE', 'ABORTED'):
+                self.journal.looks.append(Look(post.task, sent, answered, document, self.asked))
+                return document
+            self.run_of.enough.wait(0.05)
+        return None
 
 
 class Painter(Patient):
-    """Changes the data, then truncates: nothing older may be served or lie there from then on."""
+    """Changes the data, often while they are seeded, and then truncates or reseeds: what is older
+    may not be seen from then on."""
 
     def act(self):
-        start, stop = sorted(self.random.choices(range(LAST), k=2))
-        with self.run_of.source.epoch.get_lock():
-            self.run_of.source.epoch.value += 1
-            epoch = self.run_of.source.epoch.value
-        post = self.begin(MOOD, 'truncate', start, stop)
-        if self.ends_well(post):
-            self.journal.repaints.append(Repaint(epoch, start, stop, time.time()))
+        if self.random.random() < 0.1:
+            self.grow()
+            return
+        tileset = self.random.choice(PAINTED)
+        if self.random.random() < 0.7:
+            post = self.begin(tileset, self.random.choice(('seed', 'reseed')), 0, LAST - 1,
+                              threadCount=2)
+            if self.random.random() < 0.5:
+                self.end_of(post)
+            else:
+                self.run_of.enough.wait(self.random.random())
+        everywhere = self.random.random() < 0.4
+        self.run_of.truth.change(
+            'any' if self.random.random() < 0.1 else tileset.data,
+            EVERYWHERE if everywhere else self.random.sample(EVERYWHERE, self.random.randint(1, 8)))
+        kind = self.random.choice(('truncate', 'truncate', 'reseed'))
+        self.replace(tileset, kind, *self.levels(), self.bounds())
+        if kind == 'reseed' and self.random.random() < 0.5:
+            self.replace(tileset, kind, 0, LAST - 1, None)
+
+    def grow(self):
+        """What is known of one quarter is known of everything; the last level of another one is of
+        before a change of the data."""
+        one, other = self.random.sample(QUARTERS, 2)
+        self.end_of(self.begin(SPARSE, 'truncate', 0, LAST))
+        self.end_of(self.begin(SPARSE, 'seed', LAST, LAST, one))
+        self.run_of.truth.change(SPARSE.data, EVERYWHERE)
+        self.end_of(self.begin(SPARSE, 'reseed', 1, LAST, other))
+        self.end_of(self.begin(SPARSE, 'reseed', 1, LAST))
+
+    def replace(self, tileset, kind, start, stop, bounds):
+        """A task, while somebody looks at what it removes or makes: at the first levels where they
+        are made of others, else rather at the last one."""
+        post = self.begin(tileset, kind, start, stop, bounds, threadCount=self.random.randint(1, 4),
+                          **({'tileFailureRetryCount': 0} if tileset.fails else {}))
+        tiles = sorted(post.tiles()) or [(0, 0, 0)]
+        skew = 2 if tileset.derived >= 0 else 0.5
+        some = [tiles[int(self.random.random() ** skew * len(tiles))] for _ in range(VIEWED)]
+        self.end_of(post, lambda: self.view(tileset, some))
+        self.view(tileset, some)
+
+    def view(self, tileset, tiles):
+        """Looks at what is just changing."""
+        for tile in tiles:
+            self.read(tileset, tile)
+
+    def levels(self):
+        """The first and the last one."""
+        if self.random.random() < 0.5:
+            return 0, LAST - 1
+        return sorted(self.random.choices(range(LAST), k=2))
 
 
-class Muse(Patient):
-    """Seeds what the painter truncates."""
+class Muse(Painter):
+    """Seeds what the painter truncates, and tries again what has failed."""
 
     def act(self):
-        start, stop = sorted(self.random.choices(range(LAST), k=2))
-        self.ends_well(self.begin(MOOD, self.random.choice(('seed', 'reseed')), start, stop,
-                                  threadCount=self.random.randint(1, 4)))
+        start, stop = self.levels()
+        tileset = self.random.choice(PAINTED)
+        post = self.begin(tileset, self.random.choice(('seed', 'seed', 'reseed')), start, stop,
+                          self.bounds(), threadCount=self.random.randint(1, 4),
+                          **({'tileFailureRetryCount': 0} if tileset.fails else {}))
+        document = self.end_of(post)
+        if document and document['tilesFailed'] and self.random.random() < 0.7:
+            self.retry(post)
+
+    def retry(self, post):
+        """A task of what has failed."""
+        path = f'/rest/tasks/{post.task}'
+        _, _, answer = self.ask('GET', f'{path}/failures.json?limit=10000')
+        if answer and answer.status == 200:
+            failed = post.tileset.around({(lost['z'], lost['x'], lost['y'])
+                                          for lost in answer.json()['failures']})
+            sent, answered, answer = self.ask('POST', f'{path}/retry')
+            self.end_of(self.post_of(answer, Post(
+                post.tileset, 'retry', post.start, post.stop, post.bounds, sent, answered,
+                retry_of=post.task, failed=failed & post.tiles())))
 
 
 class Viewer(Client):
@@ -73,13 +136,7 @@ class Viewer(Client):
 
     def act(self):
         z = self.random.randint(0, LAST - 1)
-        tile = (z, *(self.random.randrange(2 ** z) for _ in 'xy'))
-        sent, answered, answer = self.ask('GET', '/tiles/tms/mood/small/{}/{}/{}.png'.format(*tile))
-        read = Read(MOOD, tile, sent, answered)
-        if answer and answer.status == 200:
-            read.wrong = fault_of(answer, MOOD)
-            self.journal.seen.append(Seen(tile, epoch_of(answer.body), sent))
-        self.journal.reads.append(read)
+        self.read(self.random.choice(PAINTED), (z, *(self.random.randrange(2 ** z) for _ in 'xy')))
 
 
 class Neighbour(Patient):
@@ -93,8 +150,8 @@ class Neighbour(Patient):
         seed = self.begin(seeded, self.random.choice(('seed', 'reseed')), start, stop,
                           threadCount=4)
         for _ in range(self.random.randint(1, 3)):
-            self.ends_well(self.begin(removed, 'truncate', start, stop))
-        self.ends_well(seed)
+            self.end_of(self.begin(removed, 'truncate', start, stop))
+        self.end_of(seed)
 
 
 class Squeezer(Patient):
@@ -106,7 +163,7 @@ class Squeezer(Patient):
         posts = [self.begin(TIGHT, 'seed', self.random.randint(0, 2), self.random.randint(3, 4),
                             threadCount=self.random.randint(1, 3)) for _ in range(2)]
         for post in posts:
-            self.ends_well(post)
+            self.end_of(post)
 
     def put(self, limit):
         """Sets the layer's limit to so many bytes; whether it is known to be set."""
@@ -160,11 +217,12 @@ class Flooder(Client):
         z = self.random.randint(0, 3)
         x, y = (self.random.randrange(2 ** z) for _ in 'xy')
         value = self.random.randrange(VALUES)
-        self.ask('GET', f'/tiles/tms/open/small/{z}/{x}/{y}.png?TIME={value}', fine=(200, 404))
+        self.ask('GET', f'/tiles/tms/open/small/{z}/{x}/{y}.png?TIME={value}',
+                 is_fine=(200, 404).__contains__)
 
 
 ACTORS = {
-    'painter': ((Painter, 0.2), (Muse, 0.3), (Muse, 0.5), (Viewer, 0.03), (Viewer, 0.05)),
+    'painter': (*((Painter, 0.2),) * 3, (Muse, 0.5), (Viewer, 0.03), (Viewer, 0.05)),
     'neighbours': ((Neighbour, 0.2), (Neighbour, 0.2)),
     'squeezer': ((Squeezer, 0.5), (Gauge, 0.3)),
     'leavers': ((Leaver, 1), (Leaver, 2)),
@@ -182,15 +240,21 @@ def cast(run, names):
 def layers(names):
     """{layer: lines} of the layers that actors have for themselves."""
     lines = {}
+    formats = ['TileSeedFormat image/png', 'TileSeedFormat image/webp lossless=on from=image/png']
     if 'painter' in names:
-        lines['mood'] = ['TileSeedSource wms upstream:stub layers=mood', 'TileSeedFormat image/png']
+        mood = ['TileSeedSource wms upstream:stub layers=mood', formats[0]]
+        lines['mood'] = mood
+        lines['sparse'] = mood + ['TileSeedPrune uniform=1 check=0 sparse=on',
+                                  'TileSeedReseed all']
+        lines['pruned'] = mood + ['TileSeedPrune uniform=0 check=0', formats[1]]
+        lines['derived'] = ['TileSeedSource wms upstream:flaky layers=flaky', *formats,
+                            'TileSeedDerive zoom=0-3', 'TileSeedFailureLimit -1']
     if 'squeezer' in names:
-        lines['tight'] = ['TileSeedSource wms upstream:stub layers=any', 'TileSeedFormat image/png']
+        lines['tight'] = ['TileSeedSource wms upstream:stub layers=any', formats[0]]
     if 'leavers' in names:
-        lines['slow'] = ['TileSeedSource wms upstream:sleepy layers=sleepy',
-                         'TileSeedFormat image/png']
+        lines['slow'] = ['TileSeedSource wms upstream:sleepy layers=sleepy', formats[0]]
     if 'flooder' in names:
-        lines['open'] = ['TileSeedSource wms upstream:stub layers=any', 'TileSeedFormat image/png',
+        lines['open'] = ['TileSeedSource wms upstream:stub layers=any', formats[0],
                          'TileSeedParameter TIME "default=" regex=[0-9]+',
                          f'TileSeedMaxTileSets {OPEN_MOST}']
     return lines

@@ -7,7 +7,7 @@ import datetime
 import re
 import sqlite3
 
-from clients import ALL_TILESETS, EXTENSIONS
+from clients import ALL_TILESETS
 from database import opened
 from seeding import parameter_hash
 
@@ -22,7 +22,7 @@ STAMP = '%b %d %H:%M:%S.%f %Y'
 def key_of(tileset):
     """What the module calls a tile set."""
     parameters = parameter_hash({'STYLES': tileset.style}) if tileset.style else 'default'
-    return f'{tileset.layer}/small/{EXTENSIONS[tileset.format]}/{parameters}'
+    return f'{tileset.layer}/small/{tileset.extension}/{parameters}'
 
 
 OWNERS = {key_of(tileset): tileset for tileset in ALL_TILESETS}

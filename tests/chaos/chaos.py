@@ -3,10 +3,12 @@
 """Chaos: clients that do at random what clients do, while a killer does what can happen to httpd.
 
     make chaos CHAOS_MINUTES=5 CHAOS_SEED=7 CHAOS_ACTORS=painter,leavers
+    make chaos CHAOS_ACTORS=painter CHAOS_FLAGS=--alone
     make chaos DATABASE=pgsql
     make chaos-fleet CHAOS_MINUTES=30
 
-When the time is over and all tasks have ended, what was answered is compared with what there is. It
+When the time is over and all tasks have ended, what was answered is compared with what there is,
+and each tile, on the disk and as a browser is shown it, with what a calculation says (truth.py). It
 prints what it did and a line for each violation; with one or more of them it ends with status 1 and
 keeps its folder. One seed gives the same clients and the same disturbances in the same order; how
 they meet is the machine's doing.
@@ -31,23 +33,25 @@ sys.path[:0] = [str(pathlib.Path(__file__).parent),
 
 import actors                                                            # noqa: E402
 from books import Books, misbooked                                       # noqa: E402
-from checker import processed, violations                                # noqa: E402
-from clients import LIMITS, TILESETS, crowd, limit                       # noqa: E402
+from checker import ledger, processed, violations                        # noqa: E402
+from clients import DATA, LAST, LIMITS, PAINTED, TILESETS, crowd, limit  # noqa: E402
 from crashes import is_fault_of_httpd                                    # noqa: E402
 from database import Postgres                                            # noqa: E402
 from disk import BLOCK, Disk                                             # noqa: E402
-from journal import Disturbance, Journal                                 # noqa: E402
+from journal import Disturbance, Journal, Seen, tiles_between            # noqa: E402
 from fleet_killer import FleetKiller                                     # noqa: E402
 from killer import Killer                                                # noqa: E402
 from seeding import REST, SMALL_GRID, failures, layer, rows              # noqa: E402
 from source import Source                                                # noqa: E402
 from tileseed_httpd import MPMS, Httpd, wait_until                       # noqa: E402
+from truth import Truth, survey                                          # noqa: E402
 
 SLOW_SECONDS = 0.0003       # that a closedir, rename or unlink takes
 LEASE = '5s'                # of one host among several
 DRAIN_SECONDS = 120
 SETTLE_SECONDS = 90         # marks outlast the work, by a minute at most
 THREADS = 8
+MOST_TOLD = 50              # violations of a kind
 CRASH = re.compile(r'^\[([^]]+)\].* AH0005[12]: child pid (\d+) exit signal '
                    r'(?!Killed|Terminated)(.*)', re.M)
 STOPS = ('restart', 'stop_start')      # they send SIGTERM to the children
@@ -71,15 +75,16 @@ def layers(url, names):
     lines = collections.defaultdict(list)
     for tileset in TILESETS:
         own = lines[tileset.layer]
-        own.append('TileSeedSource wms upstream:stub layers='
-                   + ('plain' if tileset.uniform else 'any'))
+        own.append(f'TileSeedSource wms upstream:stub layers={tileset.data}')
         own.append(f'TileSeedFormat {tileset.format}')
         if tileset.style:
             own.append(f'TileSeedParameter STYLES "default=" value={tileset.style}')
     lines.update(actors.layers(names))
     return SMALL_GRID + (f'TileSeedUpstream stub {url} connections=8\n'
+                         f'TileSeedUpstream flaky {url} connections=8\n'
                          f'TileSeedUpstream sleepy {url} connections=8\n') + ''.join(
-        layer(name, 'TileSeedGrid small', 'TileSeedMetatile auto', *dict.fromkeys(own))
+        layer(name, 'TileSeedGrid small', 'TileSeedMetatile auto', *dict.fromkeys(own),
+              options='link-uniform=off' if name == 'mood' else '')
         for name, own in lines.items())
 
 
@@ -88,18 +93,21 @@ class Run:
     their killer, and the journal of it all."""
     HANG_SECONDS = 5
 
-    def __init__(self, seed, mpm=None, verbose=False, names=(), postgres=None, count=1):
+    def __init__(self, seed, mpm=None, verbose=False, names=(), postgres=None, count=1,
+                 is_alone=False):
         self.seed = seed
         self.actors = names
+        self.is_alone = is_alone
         self.verbose = verbose
         self.begun = time.time()
-        self.journal = Journal()
+        self.truth = Truth(DATA)
+        self.journal = Journal(history=self.truth.history)
         self.enough = threading.Event()
         self.limits = threading.Lock()      # who has it changes them
         self.broken = []            # what went wrong with the run itself
         self.remaining = 0          # tiles, by the last status list
         self.boards = []            # what seeders have said of them
-        self.source = Source(seed)
+        self.source = Source(seed, self.truth)
         first = seed % len(MPMS)
         self.mpms = [mpm] if mpm else MPMS[first:] + MPMS[:first]
         self.hosts = [Httpd(self.mpms[0], postgres=postgres) for _ in range(count)]
@@ -137,7 +145,7 @@ class Run:
         for httpd in self.hosts:
             self.start(httpd)
         killer = killer_of(self)
-        clients = crowd(self) + actors.cast(self, self.actors)
+        clients = ([] if self.is_alone else crowd(self)) + actors.cast(self, self.actors)
         try:
             for client in clients:
                 client.start()
@@ -148,8 +156,11 @@ class Run:
                 client.join()
         self.say('draining')
         self.drain()
+        self.journal.rested = time.time()
         self.settle()
         self.look_up()
+        if 'painter' in self.actors:
+            self.look_over_http(clients)
         self.journal.disturbances.append(Disturbance('stop_start', time.time()))
         for httpd in self.hosts:
             httpd.stop()
@@ -184,6 +195,14 @@ class Run:
                 break
         self.journal.quota = limit(self.hosts[0].get('/rest/diskquota.json'))
 
+    def look_over_http(self, clients):
+        """Asks for all tiles of the painter, and then whether what clients have kept is good."""
+        journal = self.journal
+        keys = [(tileset, tile) for tileset in PAINTED for tile in tiles_between(0, LAST - 1, None)]
+        found, journal.unserved, journal.confirmed = survey(
+            self.hosts[0], journal.history, keys, [client.copies for client in clients])
+        journal.seen += [Seen(*key, versions, sent) for key, (sent, versions) in found.items()]
+
     def look_at_rest(self, killer):
         """What httpd left behind."""
         journal = self.journal
@@ -192,10 +211,9 @@ class Run:
         journal.births = self.books.births()
         journal.standbys = self.books.standbys()
         journal.retired = self.books.retired()
-        journal.painted = self.disk.painted()
+        journal.shown, journal.damaged = self.disk.shown(journal.history)
         journal.open_tilesets = self.books.open_tilesets()
         journal.misbooked = misbooked(self.books, self.disk)
-        journal.damaged = self.disk.damaged()
         journal.strays = self.disk.strays()
         for task, document in journal.documents.items():
             if document['tilesFailed']:
@@ -226,6 +244,7 @@ class Run:
         states = collections.Counter(document['state'] for document in journal.documents.values())
         kinds = collections.Counter(event.kind for event in journal.disturbances)
         failed = collections.Counter(str(failure.status or 'cut') for failure in journal.failures)
+        ways = collections.Counter(seen.how.split()[0] for seen in journal.seen)
         taken = [request[1] for request in journal.requests] or [0]
         return [
             f'seed {self.seed}, {time.time() - self.begun:.0f} s, '
@@ -242,6 +261,10 @@ class Run:
             f'pages removed for the quota {len(journal.evictions)}, at most '
             f'{max((sample.used for sample in journal.samples), default=0) / 2 ** 20:.1f} MiB seen '
             f'in {len(journal.samples)} samples, tiles read {len(journal.reads)}',
+            f'tiles compared with the calculation {len(journal.shown)} on the disk, '
+            f'{len(journal.seen)} over HTTP, {counted(ways)}; changes of the data '
+            f'{sum(journal.history.versions.values())}, truncates, reseeds and retries that '
+            f'replaced them {sum(map(len, ledger(journal).lines.values()))}',
             f'limits lowered and left alone {len(journal.tides)}, reached after at most '
             f'{max(journal.tides, default=0):.1f} s',
         ]
@@ -292,6 +315,19 @@ def segments(creators):
     return [f'segment {line[1]}' for line in lines if int(line[creator]) in creators]
 
 
+def print_some(lines):
+    """Prints violations, but no more than a few of each kind."""
+    told = collections.Counter()
+    for line in lines:
+        kind = line.split(':')[0]
+        told[kind] += 1
+        if told[kind] <= MOST_TOLD:
+            print(f'  {line}')
+    for kind, count in told.items():
+        if count > MOST_TOLD:
+            print(f'  {kind}: {count - MOST_TOLD} more')
+
+
 def names_of(text):
     """Names of actors, from the command line."""
     names = [name for name in text.split(',') if name]
@@ -310,6 +346,8 @@ def main():
     parser.add_argument('--actors', default=actors.USUAL, type=names_of,
                         help=f'those of {",".join(actors.ACTORS)} that take part beside the usual '
                              'clients, by default %(default)s')
+    parser.add_argument('--alone', action='store_true',
+                        help='the actors have all to themselves: no usual clients')
     parser.add_argument('--verbose', action='store_true', help='say what is disturbed when')
     parser.add_argument('--database', choices=('sqlite3', 'pgsql'), default='sqlite3',
                         help='of the state; a private PostgreSQL is disturbed as well')
@@ -323,7 +361,7 @@ def main():
             postgres = Postgres(is_own=True).start()
             stack.callback(postgres.end)
         run = Run(options.seed, options.mpm, options.verbose, options.actors, postgres,
-                  options.hosts)
+                  options.hosts, options.alone)
         found = ['the run was interrupted']
         try:
             run.play(options.minutes * 60)
@@ -333,8 +371,7 @@ def main():
             print('\n'.join(run.report()))
             print(f'violations {len(found)}' +
                   (f', see {" ".join(str(httpd.root) for httpd in run.hosts)}' if found else ''))
-            for line in found:
-                print(f'  {line}')
+            print_some(found)
     return 1 if found else 0
 
 

@@ -11,9 +11,9 @@ import math
 
 from clients import LIMITS, OPEN_MOST
 from disk import PAGE
-from journal import GRID, Disturbance
+from journal import Disturbance
+from truth import Ledger, Line
 
-METATILE = (4, 4)
 FILE_CLOCK = 0.02           # the kernel stamps files with the time of its last tick
 SEAMS = 2                   # seconds for which a disturbance may be felt after its end
 
@@ -57,7 +57,8 @@ def killed_in_silence(journal, post):
 
 def processed(document):
     """The sum of what a task says it did."""
-    return sum(document['tiles' + kind] for kind in ('Made', 'Skipped', 'Removed', 'Failed'))
+    return sum(document.get('tiles' + kind, 0)
+               for kind in ('Made', 'Skipped', 'Removed', 'Failed', 'Pruned'))
 
 
 def seconds(text):
@@ -78,7 +79,11 @@ def accepted_task_is_lost(journal):
                      len(post.tiles()))
             kept = tuple(document[key] for key in ('layer', 'type', 'zoomStart', 'zoomStop',
                                                    'format', 'tilesTotal'))
-            if (kept[0], kept[1].lower(), *kept[2:]) != asked:
+            if post.retry_of:       # of what has failed alone
+                is_right = document.get('retryOf') == post.retry_of
+            else:
+                is_right = (kept[0], kept[1].lower(), *kept[2:]) == asked
+            if not is_right:
                 yield f'task {post.task} was {asked}, is {kept}'
 
 
@@ -96,7 +101,7 @@ def task_has_no_good_end(journal):
         elif document['state'] != 'ABORTED':
             yield words
         elif post.task in journal.documents and post.task not in ended_by \
-                and not killed_in_silence(journal, post):
+                and not document['tilesFailed'] and not killed_in_silence(journal, post):
             yield f'{words} although nobody terminated it'
 
 
@@ -122,9 +127,11 @@ def task_from_nowhere(journal):
     nothing."""
     known = {post.task for post in accepted(journal)}
     asked = collections.Counter((post.tileset.layer, post.type, post.start, post.stop,
-                                 len(post.tiles())) for post in unanswered(journal))
+                                 len(post.tiles())) for post in unanswered(journal)
+                                if not post.retry_of)
+    retried = {post.retry_of for post in unanswered(journal)}
     for task, document in sorted(journal.documents.items()):
-        if task in known:
+        if task in known or document.get('retryOf', 0) in retried - {None}:
             continue
         key = (document['layer'], document['type'].lower(), document['zoomStart'],
                document['zoomStop'], document['tilesTotal'])
@@ -159,7 +166,7 @@ def terminated_task_wrote(journal):
                 lives[post.tileset, tile].append(
                     (post.sent, ends.get(post.task, float('inf')), post.task))
     for read in journal.reads:
-        for tile in block(GRID.metatile(read.tile, METATILE)):
+        for tile in read.tileset.around([read.tile]):
             lives[read.tileset, tile].append((read.sent, float('inf'), None))
     writes = {(write.tileset, write.tile, write.time) for write in journal.writes}
     writes |= {(*key, time) for key, time in journal.tiles.items() if not key[0].uniform}
@@ -309,16 +316,9 @@ def expired_later(journal, post):
             if tileset == post.tileset and time > post.sent}
 
 
-def given_up(journal, task):
+def given_up(journal, post):
     """The tiles of the metatiles that a task recorded as failed."""
-    return {tile for first in journal.given_up.get(task, ())
-            for tile in block(GRID.metatile(first, METATILE))}
-
-
-def block(metatile):
-    """The tiles of a metatile."""
-    z, left, low, right, high = metatile
-    return {(z, x, y) for x in range(left, right + 1) for y in range(low, high + 1)}
+    return post.tileset.around(journal.given_up.get(post.task, ()))
 
 
 def done(journal, *types):
@@ -331,9 +331,9 @@ def tile_of_finished_seed_is_missing(journal):
     """Every tile of a finished seed is there, but for what was truncated after it."""
     for post in done(journal, 'seed', 'reseed'):
         have = {tile for tileset, tile in journal.tiles if tileset == post.tileset}
-        missing = post.tiles() - have
+        missing = set() if post.tileset.pruned else post.tiles() - have
         if missing:
-            missing -= removed_later(journal, post) | given_up(journal, post.task)
+            missing -= removed_later(journal, post) | given_up(journal, post)
             gone = expired_later(journal, post)
             missing = {tile for tile in missing
                        if (tile[0], tile[1] // PAGE, tile[2] // PAGE) not in gone}
@@ -446,26 +446,41 @@ def too_many_tilesets(journal):
         yield f'{journal.open_tilesets}, {OPEN_MOST} were allowed'
 
 
-def newest_truncated(journal, tile, before=float('inf')):
-    """The epoch of the data of which nothing older may be there."""
-    return max((repaint.epoch for repaint in journal.repaints
-                if repaint.start <= tile[0] <= repaint.stop and repaint.done < before), default=0)
+def ledger(journal):
+    """After which tasks nothing older may be seen where, from when they were seen to be done."""
+    ends = {}
+    for look in sorted(journal.looks, key=lambda look: look.answered):
+        if state_of(look.document) == 'DONE':
+            ends.setdefault(look.task, look.answered)
+    return Ledger(journal.history, [
+        Line(f'{post.type} {post.task}', post.tileset, post.tiles(), given_up(journal, post),
+             post.sent, ends.get(post.task, journal.rested))
+        for post in done(journal, 'truncate', 'reseed', 'retry')
+        if journal.documents[post.task]['type'].lower() != 'seed'])
 
 
 def old_data_was_served(journal):
-    """What is served after a truncate is of the data that there were before it, or younger."""
+    """What is seen after a truncate or a reseed is of the data that there were before it, or
+    younger, be it sent or said to be good still."""
+    lines = ledger(journal)
     for seen in journal.seen:
-        newest = newest_truncated(journal, seen.tile, seen.sent)
-        if seen.epoch is not None and seen.epoch < newest:
-            yield f'{seen.tile} of epoch {seen.epoch} at {seen.sent:.3f}, after {newest}'
+        words = lines.older(seen.tileset, seen.tile, seen.versions, seen.sent)
+        if words:
+            yield f'{seen.tileset} {seen.tile} at {seen.sent:.3f}, {seen.how}: {words}'
 
 
 def old_data_was_left(journal):
     """Nor is there older data in the end."""
-    for tile, epoch in sorted(journal.painted.items()):
-        newest = newest_truncated(journal, tile)
-        if epoch is not None and epoch < newest:
-            yield f'{tile} of epoch {epoch}, after {newest}'
+    lines = ledger(journal)
+    for (tileset, tile), versions in sorted(journal.shown.items(), key=str):
+        words = lines.older(tileset, tile, versions, math.inf)
+        if words:
+            yield f'{tileset} {tile}: {words}'
+
+
+def old_copy_was_confirmed(journal):
+    """Nobody is told that a copy is good which another tile has replaced."""
+    yield from journal.confirmed
 
 
 def books_are_wrong(journal):
@@ -486,6 +501,7 @@ def served_tile_is_wrong(journal):
     for read in journal.reads:
         if read.wrong:
             yield f'{read.tileset} {read.tile}: {read.wrong}'
+    yield from journal.unserved
 
 
 def was_dropped(journal, failure):
@@ -526,8 +542,9 @@ CHECKS = (accepted_task_is_lost, task_has_no_good_end, id_is_wrong, task_from_no
           unfinished_task_is_not_listed, end_was_taken_back, tile_of_finished_seed_is_missing,
           tile_outlived_its_truncate, tile_is_damaged, file_is_no_tile, quota_is_wrong,
           limit_was_passed, lowered_limit_was_not_reached, limits_were_lifted, too_many_tilesets,
-          old_data_was_served, old_data_was_left, books_are_wrong, usage_does_not_add_up,
-          served_tile_is_wrong, request_failed_for_no_reason, process_crashed, something_is_left)
+          old_data_was_served, old_data_was_left, old_copy_was_confirmed, books_are_wrong,
+          usage_does_not_add_up, served_tile_is_wrong, request_failed_for_no_reason,
+          process_crashed, something_is_left)
 
 
 def violations(journal):

@@ -2,25 +2,32 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The clients: each a thread that does one thing at random, and writes down what came of it."""
 import http.client
-import io
 import json
 import random
 import re
 import threading
 import time
 
-from PIL import Image
+from journal import (Failure, Kill, Look, Post, Put, QuotaReading, Read, Reading, Sample, Seen,
+                     Write)
+from truth import Copies, Tileset, Wrong
 
-from journal import (GRID, Failure, Kill, Look, Post, Put, QuotaReading, Read, Reading, Sample,
-                     Tileset, Write)
-
+DATA = {'any': 0, 'plain': 100, 'sleepy': 0, 'mood': 50, 'flaky': 50}      # percent of it are sea
 # red has two formats, green two and a parameter, blue shares its name's beginning with nobody,
 # plain is of one colour
 TILESETS = (Tileset('red'), Tileset('red', 'image/jpeg'), Tileset('green'),
             Tileset('green', style='dark'), Tileset('green', 'image/jpeg', style='dark'),
-            Tileset('blue'), Tileset('plain', uniform=True))
+            Tileset('blue'), Tileset('plain', data='plain', uniform=True))
 LAYERS = sorted({tileset.layer for tileset in TILESETS})
-ALL_TILESETS = TILESETS + tuple(map(Tileset, ('mood', 'tight', 'slow')))     # those of actors too
+# Of the painter: one for each way to save requests, and for some pairs of them
+SPARSE = Tileset('sparse', data='mood', uniform=True, pruned=True)
+PAINTED = (Tileset('mood', data='mood'), SPARSE,
+           *(Tileset('pruned', kind, data='mood', uniform=True, pruned=True)
+             for kind in ('image/png', 'image/webp')),
+           *(Tileset('derived', kind, data='flaky', uniform=True, derived=3, fails=True)
+             for kind in ('image/png', 'image/webp')))
+TIGHT, SLOW = Tileset('tight'), Tileset('slow', data='sleepy')
+ALL_TILESETS = (*TILESETS, *PAINTED, TIGHT, SLOW)
 ALL_LAYERS = sorted({tileset.layer for tileset in ALL_TILESETS})
 TYPES = ('seed',) * 5 + ('reseed',) * 2 + ('truncate',) * 3
 LAST = 6
@@ -28,7 +35,6 @@ OPEN_MOST = 12              # tile sets by reading that the layer `open` may hav
 TIGHT_LIMITS = (128 << 10, 192 << 10, 256 << 10, 1 << 20)       # bytes, of one layer
 TINY_LIMITS = (1, 2, 4)     # MiB: less than what is at work
 LIMITS = (16, 32)           # MiB, of which all tiles but the plain ones would take 107
-EXTENSIONS = {'image/png': 'png', 'image/jpeg': 'jpeg'}
 SIDE = 1000                 # of the grid set's extent, in units
 BACKLOG = 12000             # tiles: no further seeds as long as so many remain
 LISTED = re.compile(r'\[(\d+): ')
@@ -46,6 +52,7 @@ class Client(threading.Thread):
         self.asked = None           # the name of the httpd that the last request went to
         self.random = random.Random(f'{run.seed} {name}')
         self.pause = pause
+        self.copies = Copies(run.journal.history)
 
     @property
     def httpd(self):
@@ -66,7 +73,7 @@ class Client(threading.Thread):
         """One thing that this client does."""
         raise NotImplementedError
 
-    def ask(self, method, path, body=None, fine=(200,)):
+    def ask(self, method, path, body=None, is_fine=(200).__eq__, headers=None):
         """(sent, answered, answer); None and None when there was no answer, or one that leaves open
         whether the change was made. A status that is not fine is written down."""
         sent = time.time()
@@ -74,17 +81,51 @@ class Client(threading.Thread):
         httpd = self.httpd
         self.asked = httpd.name
         try:
-            answer = httpd.request(method, path, body)
+            answer = httpd.request(method, path, body, headers)
         except NO_ANSWER as error:
             self.journal.failures.append(Failure(what, sent, time.time(), None, repr(error)))
             return sent, None, None
         answered = time.time()
         self.journal.requests.append((sent, answered - sent, what))
-        if answer.status not in fine:
+        if not is_fine(answer.status):
             self.journal.failures.append(Failure(what, sent, answered, answer.status, answer.text))
             if OPEN_QUESTION in answer.text:
                 return sent, None, None
         return sent, answered, answer
+
+    def read(self, tileset, tile):
+        """Asks for a tile, as a browser does that has seen it before, and looks at it."""
+        key = tileset, tile
+        condition = self.copies.conditions(key, self.random.random() < 0.5)
+        sent, answered, answer = self.ask('GET', tileset.address(tile), headers=condition,
+                                          is_fine=tileset.may_be_answered)
+        read = Read(tileset, tile, sent, answered)
+        if answer and answer.status in (200, 304):
+            try:
+                versions = self.copies.shown(key, answer)
+                self.journal.seen.append(Seen(
+                    tileset, tile, versions, sent,
+                    'sent' if answer.status == 200 else f'confirmed by {condition}'))
+            except Wrong as error:
+                read.wrong = str(error)
+        self.journal.reads.append(read)
+
+    def post_of(self, answer, post):
+        """Writes down what came of a post."""
+        if answer:
+            post.status = answer.status
+            post.task = int(answer.headers.get('TileSeed-Task', 0)) or None
+        self.journal.posts.append(post)
+        return post
+
+    def bounds(self):
+        """A rectangle in the extent, or, one time in three, none. Whole units are never as close to
+        a tile's edge as to be taken for it."""
+        if self.random.random() < 1 / 3:
+            return None
+        left, right = sorted(self.random.choices(range(SIDE + 1), k=2))
+        low, high = sorted(self.random.choices(range(SIDE + 1), k=2))
+        return (left, low, right, high)
 
 
 class Poster(Client):
@@ -105,20 +146,7 @@ class Poster(Client):
             wanted['parameters'] = {'entry': {'string': ['STYLES', tileset.style]}}
         sent, answered, answer = self.ask('POST', f'/rest/seed/{tileset.layer}.json',
                                           json.dumps({'seedRequest': wanted}))
-        post = Post(tileset, kind, start, stop, bounds, sent, answered)
-        if answer:
-            post.status = answer.status
-            post.task = int(answer.headers.get('TileSeed-Task', 0)) or None
-        self.journal.posts.append(post)
-
-    def bounds(self):
-        """A rectangle in the extent, or, one time in three, none. Whole units are never as close to
-        a tile's edge as to be taken for it."""
-        if self.random.random() < 1 / 3:
-            return None
-        left, right = sorted(self.random.choices(range(SIDE + 1), k=2))
-        low, high = sorted(self.random.choices(range(SIDE + 1), k=2))
-        return (left, low, right, high)
+        self.post_of(answer, Post(tileset, kind, start, stop, bounds, sent, answered))
 
 
 class Terminator(Client):
@@ -166,7 +194,8 @@ class Lister(Client):
         """Reads one task."""
         if not task:
             return
-        sent, answered, answer = self.ask('GET', f'/rest/tasks/{task}.json', fine=(200, 404))
+        sent, answered, answer = self.ask('GET', f'/rest/tasks/{task}.json',
+                                          is_fine=(200, 404).__contains__)
         if answer and answer.status in (200, 404):
             document = answer.json() if answer.status == 200 else None
             self.journal.looks.append(Look(task, sent, answered, document, self.asked))
@@ -228,26 +257,7 @@ class Reader(Client):
         tileset = self.random.choice(TILESETS)
         z = self.random.randint(0, LAST)
         x, y = (min(int(self.random.expovariate(8) * 2 ** z), 2 ** z // 2) for _ in 'xy')
-        query = f'?STYLES={tileset.style}' if tileset.style else ''
-        sent, answered, answer = self.ask('GET', f'/tiles/tms/{tileset.layer}/small/{z}/{x}/{y}.'
-                                          f'{EXTENSIONS[tileset.format]}{query}')
-        read = Read(tileset, (z, x, y), sent, answered)
-        if answer and answer.status == 200:
-            read.wrong = fault_of(answer, tileset)
-        self.journal.reads.append(read)
-
-
-def fault_of(answer, tileset):
-    """Why an answer is not a tile of a tile set; '' if it is."""
-    try:
-        with Image.open(io.BytesIO(answer.body)) as image:
-            image.load()
-            if image.size != (GRID.pixels, GRID.pixels) or image.get_format_mimetype() != \
-                    tileset.format or answer.headers['Content-Type'] != tileset.format:
-                return f'{image.size} pixels of {image.get_format_mimetype()}'
-    except (OSError, SyntaxError) as error:
-        return str(error)
-    return ''
+        self.read(tileset, (z, x, y))
 
 
 class Surveyor(Client):

@@ -4,11 +4,10 @@
 import collections
 import os
 
-from PIL import Image
-
-from clients import ALL_LAYERS, ALL_TILESETS, EXTENSIONS, LAST
-from journal import GRID, epoch_of, tiles_between
+from clients import ALL_LAYERS, ALL_TILESETS, LAST
+from journal import tiles_between
 from seeding import geowebcache_path
+from truth import Wrong
 
 LEFTOVER = '.tseed-'        # what a worker that was killed leaves; the next one takes it over
 HIDDEN = '.tileseed'        # what the store keeps for itself, by layers as well
@@ -19,7 +18,7 @@ BLOCK = 4096                # bytes
 def path_of(tileset, tile):
     """Where a tile lies below the cache."""
     parameters = {'STYLES': tileset.style} if tileset.style else None
-    return geowebcache_path(tileset.layer, 'small', EXTENSIONS[tileset.format], tile, parameters)
+    return geowebcache_path(tileset.layer, 'small', tileset.extension, tile, parameters)
 
 
 class Disk:
@@ -66,15 +65,6 @@ class Disk:
                 (status.st_blocks * 512, os.path.basename(path).startswith(LEFTOVER))
                 for path, status in self.files([layer] if layer else os.listdir(self.cache))}
 
-    def painted(self):
-        """{tile: epoch} of the data that changes."""
-        found = {}
-        for path, _ in self.files(['mood']):
-            if path in self.owner:
-                with open(os.path.join(self.cache, path), 'rb') as file:
-                    found[self.owner[path][1]] = epoch_of(file.read())
-        return found
-
     def pages(self):
         """What the books should have: {(tile set, page): [tiles, files, bytes, in blocks]}, for
         the files that tiles share with page None."""
@@ -87,7 +77,8 @@ class Disk:
                     add_file(found[tileset, (z, x // PAGE, y // PAGE)], status)
         for path, status in self.files([HIDDEN + '/links']):
             tileset = next((tileset for tileset in ALL_TILESETS
-                            if f'/{tileset.layer}/' in path), None)
+                            if f'/{tileset.layer}/' in path
+                            and f'/{tileset.extension}/' in path), None)
             add_file(found[tileset, None], status)
         return dict(found)
 
@@ -96,19 +87,18 @@ class Disk:
         return [path for path, _ in self.files(sorted({*os.listdir(self.cache)} - {HIDDEN, 'open'}))
                 if path not in self.owner and not os.path.basename(path).startswith(LEFTOVER)]
 
-    def damaged(self):
-        """Tiles that do not decode, or have another size."""
-        found = []
+    def shown(self, history):
+        """({(tile set, tile): versions of its cells}, what is wrong with the others)"""
+        found, wrong = {}, []
         for path, _ in self.files(ALL_LAYERS):
             if path in self.owner:
-                try:
-                    with Image.open(os.path.join(self.cache, path)) as image:
-                        image.load()
-                        if image.size != (GRID.pixels, GRID.pixels):
-                            found.append(f'{path} has {image.size} pixels')
-                except (OSError, SyntaxError) as error:
-                    found.append(f'{path}: {error}')
-        return found
+                with open(os.path.join(self.cache, path), 'rb') as file:
+                    try:
+                        found[self.owner[path]] = history.versions_of(*self.owner[path],
+                                                                      file.read())
+                    except Wrong as error:
+                        wrong.append(f'{path}: {error}')
+        return found, wrong
 
 
 def add_file(sums, status):

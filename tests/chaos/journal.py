@@ -8,28 +8,15 @@ threads may do without a lock.
 """
 import dataclasses
 import functools
-import io
 
-from PIL import Image
+from truth import GRID, History, Tileset
 
-from seeding import GRIDS
-
-GRID = GRIDS['small']
 tiles_between = functools.cache(GRID.between)
-
-
-@dataclasses.dataclass(frozen=True)
-class Tileset:
-    """Layer, format and parameters; the grid set is the same for all."""
-    layer: str
-    format: str = 'image/png'
-    style: str = ''
-    uniform: bool = False       # its tiles share files, so none tells when it got its name
 
 
 @dataclasses.dataclass
 class Post:
-    """A seed request. `task` is the id that its answer named."""
+    """A seed request, or a retry of what has failed. `task` is the id that its answer named."""
     tileset: Tileset
     type: str
     start: int
@@ -39,10 +26,12 @@ class Post:
     answered: float = None
     status: int = None
     task: int = None
+    retry_of: int = None
+    failed: frozenset = frozenset()     # the tiles that a retry makes
 
     def tiles(self):
         """Every tile of the request."""
-        return tiles_between(self.start, self.stop, self.bounds)
+        return self.failed if self.retry_of else tiles_between(self.start, self.stop, self.bounds)
 
 
 @dataclasses.dataclass
@@ -122,20 +111,13 @@ class Write:
 
 
 @dataclasses.dataclass
-class Repaint:
-    """The data changed to an epoch, then a truncate of those levels was seen to be done."""
-    epoch: int
-    start: int
-    stop: int
-    done: float
-
-
-@dataclasses.dataclass
 class Seen:
-    """A tile of the data that changes was served with that epoch."""
+    """A client has seen a tile whose cells are of those versions, sent or confirmed."""
+    tileset: Tileset
     tile: tuple
-    epoch: int
+    versions: tuple
     sent: float
+    how: str = 'sent'
 
 
 @dataclasses.dataclass
@@ -157,16 +139,6 @@ class Enforcement:
     sent: float
     answered: float
     is_on: bool
-
-
-def epoch_of(body):
-    """Which epoch a picture of the upstream's changing data is of; None: it is no picture."""
-    try:
-        with Image.open(io.BytesIO(body)) as image:
-            _, high, low = image.convert('RGB').getpixel((0, 0))
-            return high << 8 | low
-    except (OSError, SyntaxError):
-        return None
 
 
 @dataclasses.dataclass
@@ -203,7 +175,7 @@ class Journal:
     usages: list = dataclasses.field(default_factory=list)  # (bytes, files, [those of tile sets])
     samples: list = dataclasses.field(default_factory=list)
     writes: list = dataclasses.field(default_factory=list)
-    repaints: list = dataclasses.field(default_factory=list)
+    history: History = dataclasses.field(default_factory=lambda: History({}))   # of the data
     seen: list = dataclasses.field(default_factory=list)
     layer_puts: list = dataclasses.field(default_factory=list)
     layer_samples: list = dataclasses.field(default_factory=list)
@@ -222,7 +194,10 @@ class Journal:
     strays: list = dataclasses.field(default_factory=list)         # paths of no tile at all
     crashes: list = dataclasses.field(default_factory=list)        # that nobody here caused
     leftovers: list = dataclasses.field(default_factory=list)      # processes, sockets, segments
-    painted: dict = dataclasses.field(default_factory=dict)        # {tile: epoch}
+    shown: dict = dataclasses.field(default_factory=dict)          # {(tile set, tile): versions}
+    unserved: list = dataclasses.field(default_factory=list)       # what is wrong at rest
+    confirmed: list = dataclasses.field(default_factory=list)      # copies that were old
+    rested: float = 0                                              # when all tasks had ended
     retired: list = dataclasses.field(default_factory=list)        # when children of event were
     births: list = dataclasses.field(default_factory=list)         # when seeders had their books
     standbys: list = dataclasses.field(default_factory=list)       # (host, when it says so)

@@ -142,6 +142,13 @@ class Killer:
             if mode == 0o555:
                 time.sleep(self.random.uniform(0.5, 3))
 
+    def names_slow(self):
+        """Each link and rename takes its time, as over a network."""
+        for seconds in (self.random.choice((0.002, 0.005)), 0):
+            self.httpd.mischief.name_slowly(self.run.disk.cache, seconds)
+            if seconds:
+                time.sleep(self.random.uniform(1, 5))
+
     # The limits
 
     def low_tide(self):
@@ -185,8 +192,7 @@ class Killer:
 
     KINDS = {function.__name__: function for function in (
         graceful, restart, stop_start, child_kill, parent_kill, seeder_kill, seeder_crash,
-        seeder_hang, state_removed, state_readonly, cache_readonly,
-        low_tide)}
+        seeder_hang, state_removed, state_readonly, cache_readonly, names_slow, low_tide)}
     PGSQL_KINDS = {function.__name__: function for function in (
         connections_cut, database_crash, database_hang)}
 

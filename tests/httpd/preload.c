@@ -36,6 +36,7 @@ typedef struct {
     _Atomic int64_t stale;      /* of how many calls below it that open a file one fails: ESTALE */
     _Atomic int64_t repeated;   /* of how many renames below it one is sent twice, as NFS may do */
     _Atomic int64_t hangs;      /* a write below it waits until that is over: the server is away */
+    _Atomic int64_t naming;     /* microseconds of a link or a rename below it, as over a network */
     char directory[256];
 } mischief_t;
 
@@ -196,6 +197,13 @@ static void dawdle(int directory)
     }
 }
 
+static void name_slowly(int directory)
+{
+    if (mischief->naming && is_below(directory)) {
+        usleep((useconds_t)mischief->naming);
+    }
+}
+
 static int is_frozen(int file, int64_t how)
 {
     if (mischief->is_frozen < how || !is_below(file)) {
@@ -252,6 +260,7 @@ int renameat2(int from, const char *name, int to, const char *target, unsigned f
         return -1;
     }
     dawdle(to);
+    name_slowly(to);
     failed = (int)syscall(SYS_renameat2, from, name, to, target, flags);
     if (!failed && mischief->repeated && is_below(to) && is_turn_of(&calls, mischief->repeated)) {
         failed = (int)syscall(SYS_renameat2, from, name, to, target, 0);
@@ -260,6 +269,12 @@ int renameat2(int from, const char *name, int to, const char *target, unsigned f
         kill(getpid(), SIGKILL);
     }
     return failed;
+}
+
+int linkat(int from, const char *name, int to, const char *target, int flags)
+{
+    name_slowly(to);
+    return (int)syscall(SYS_linkat, from, name, to, target, flags);
 }
 
 int unlinkat(int directory, const char *name, int flags)

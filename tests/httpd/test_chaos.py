@@ -16,11 +16,15 @@ import chaos                                                             # noqa:
 import checker                                                           # noqa: E402
 from clients import LIMITS, OPEN_MOST                                    # noqa: E402
 from journal import (Disturbance, Enforcement, Failure, Journal, Kill, LayerPut,  # noqa: E402
-                     LayerSample, Look, Post, Put, QuotaReading, Read, Reading, Repaint, Sample,
-                     Seen, Tileset, Write)
+                     LayerSample, Look, Post, Put, QuotaReading, Read, Reading, Sample, Seen,
+                     Write)
 from test_harness import CLOSES_SOCKETS                                  # noqa: E402
+from truth import History, Tileset                                       # noqa: E402
 
-RED = Tileset('red')
+RED, DERIVED = Tileset('red'), Tileset('derived', derived=1)
+
+
+LOST = [(2, 0, 0), (1, 0, 0), (0, 0, 0)]       # metatiles of the last one
 
 
 def document(post, state, made=0, removed=0, finished='1970-01-01T00:01:40+00:00'):
@@ -34,7 +38,8 @@ def document(post, state, made=0, removed=0, finished='1970-01-01T00:01:40+00:00
 def peace():
     """A journal in which everything is as it should be: task 1 was done, 2 terminated, 3 truncated
     a level, 4 came of a request without an answer. A reader had a metatile made, a page has gone
-    for the quota."""
+    for the quota. The data have changed twice: before task 3, and before task 5, in which a
+    metatile and what is derived from it failed; task 6 made these."""
     journal = Journal()
     posts = journal.posts = [
         Post(RED, 'seed', 0, 1, None, 10, 11, 200, 1),
@@ -71,15 +76,36 @@ def peace():
     journal.layer_samples = [LayerSample(122, 123, 5000), LayerSample(134, 135, 5000),
                              LayerSample(170, 171, 3000)]
     journal.enforcements = [Enforcement(122, 123, True)]
-    journal.repaints = [Repaint(300, 1, 2, 20), Repaint(301, 2, 3, 30)]
-    journal.seen = [Seen((1, 0, 0), 7, 19), Seen((1, 0, 0), 300, 21), Seen((3, 0, 0), 9, 29)]
-    journal.painted = {(1, 0, 0): 300, (2, 0, 0): 302, (4, 0, 0): 1}
+    paint(journal)
     journal.open_tilesets = OPEN_MOST + 1
     journal.disturbances = [Disturbance('restart', 60, 61), Disturbance('state_removed', 70, 72),
                             Disturbance('seeder_kill', 75, 75), Disturbance('stop_start', 76, 77)]
     journal.failures = [Failure('GET /', 60.5, 60.6), Failure('POST /', 71, 73, 503),
                         Failure('GET /tiles/tms', 90, 91, 503), Failure('GET /', 150, 150.2)]
     return journal
+
+
+def paint(journal):
+    """What clients have seen of data that change, and what lies on the disk."""
+    journal.history = History({'any': 0})
+    for version, time_ in ((1, 13), (2, 200)):
+        journal.history.painted['any', version] = frozenset(range(16))
+        journal.history.add('any', time_, version)
+    journal.posts += [
+        Post(DERIVED, 'reseed', 0, 2, None, 210, 211, 200, 5),
+        Post(DERIVED, 'retry', 0, 2, None, 230, 231, 200, 6, 5, DERIVED.around(LOST))]
+    journal.documents[5] = document(journal.posts[4], 'DONE', 0)
+    journal.documents[5]['tilesFailed'] = 21
+    journal.documents[6] = document(journal.posts[5], 'DONE', 21)
+    journal.documents[6].update(type='RESEED', retryOf=5)
+    journal.given_up[5] = LOST
+    journal.looks += [Look(3, 84, 85, journal.documents[3]),
+                      Look(5, 220, 221, journal.documents[5])]
+    journal.rested = 300
+    journal.seen = [Seen(RED, (2, 0, 0), (0,), 84.5), Seen(RED, (2, 0, 0), (1,), 86),
+                    Seen(RED, (1, 0, 0), (0,) * 4, 250), Seen(DERIVED, (2, 1, 1), (1,), 222)]
+    journal.shown = {(RED, (2, 0, 0)): (1,), (RED, (2, 0, 1)): (2,), (RED, (3, 0, 0)): (0,),
+                     (DERIVED, (2, 1, 1)): (2,), (DERIVED, (1, 0, 0)): (2, 2, 2, 2)}
 
 
 def lost(journal):
@@ -224,12 +250,29 @@ def flooded(journal):
 
 def stale(journal):
     """A tile of the data before a truncate, served after it."""
-    journal.seen[1].epoch -= 1
+    journal.seen[1].versions = (0,)
 
 
 def stored_late(journal):
     """One that lies there."""
-    journal.painted[3, 0, 0] = 300
+    journal.shown[RED, (2, 0, 1)] = (0,)
+
+
+def derived_late(journal):
+    """One of four parts was made of an older tile, which the same task had failed to make."""
+    journal.given_up[5] = LOST[:1]
+    journal.posts[5].failed = DERIVED.around(LOST[:1])
+    journal.shown[DERIVED, (1, 0, 0)] = (2, 2, 2, 1)
+
+
+def confirmed(journal):
+    """A copy that was said to be good."""
+    journal.confirmed.append('red png (1, 0, 0) of (1,), where there is (2,)')
+
+
+def unserved(journal):
+    """A tile that can't be had when nothing else goes on."""
+    journal.unserved.append('red png (1, 0, 0) is answered 404 at rest')
 
 
 def misbooked(journal):
@@ -318,7 +361,8 @@ BREACHES = {
     unreached: checker.lowered_limit_was_not_reached,
     lowered_in_vain: checker.lowered_limit_was_not_reached, lifted: checker.limits_were_lifted,
     flooded: checker.too_many_tilesets, stale: checker.old_data_was_served,
-    stored_late: checker.old_data_was_left,
+    stored_late: checker.old_data_was_left, derived_late: checker.old_data_was_left,
+    confirmed: checker.old_copy_was_confirmed, unserved: checker.served_tile_is_wrong,
     inflated: checker.usage_does_not_add_up,
     misbooked: checker.books_are_wrong, unreadable: checker.served_tile_is_wrong,
     half: checker.tile_is_damaged, stray: checker.file_is_no_tile,

@@ -232,12 +232,12 @@ class Beside:
 
 class Mischief:
     """What preload.c does to the processes of an httpd that is started afterwards."""
-    LAYOUT = struct.Struct('12q256s')
+    LAYOUT = struct.Struct('13q256s')
 
     def __init__(self, root):
         self.library = root / 'preload.so'
         self.file = root / 'mischief'
-        self.numbers = [0] * 12
+        self.numbers = [0] * 13
         self.directory = b''
         subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', str(self.library),
                         str(pathlib.Path(__file__).with_name('preload.c'))], check=True)
@@ -301,6 +301,10 @@ class Mischief:
     def hang(self, directory, on):
         """Whether writes below a directory wait, as those of a hard mount whose server is away."""
         self.write(11, int(on), directory)
+
+    def name_slowly(self, directory, seconds):
+        """A link or a rename below a directory takes that long from now on, as over a network."""
+        self.write(12, int(seconds * 1e6), directory)
 
 
 def sanitizer_environment(root):
