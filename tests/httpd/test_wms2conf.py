@@ -61,9 +61,9 @@ def test_an_old_service(tmp_path):
         text = re.sub('(127.0.0.1)-[0-9a-f]{6}', r'\1-@', written(url))
     assert '# Two lines\n<TileSeedLayer "topp:say \\"hi\\"">' in text
     assert ('TileSeedSource wms "upstream:127.0.0.1-@" layers="topp:say \\"hi\\"" version=1.1.1\n'
-            '    TileSeedGrid EPSG:3857 extent=556597.45,5942074.1,1669792.4,7361866.1 '
+            '    TileSeedGrid EPSG:3857 zoom=0-18 extent=556597.45,5942074.1,1669792.4,7361866.1 '
             'srs=EPSG:900913\n'
-            '    TileSeedGrid EPSG:4326 extent=5,47,15,55\n'
+            '    TileSeedGrid EPSG:4326 zoom=0-18 extent=5,47,15,55\n'
             '    TileSeedFormat image/png\n'
             '    TileSeedParameter STYLES value="day" value="night"\n') in text
     assert "# left out: 'a/b': a layer's name has no '/'\n" in text
@@ -199,7 +199,8 @@ def test_boxes_that_are_none(tmp_path):
     for number in 'nan', 'inf', 'x', '':
         with serving(OLD.replace('minx="5"', f'minx="{number}"')) as url:
             text = written(url)
-        assert 'TileSeedGrid EPSG:3857 srs=EPSG:900913\n    TileSeedGrid EPSG:4326\n' in text
+        assert ('TileSeedGrid EPSG:3857 zoom=0-18 srs=EPSG:900913\n'
+                '    TileSeedGrid EPSG:4326 zoom=0-18\n') in text
         assert configtest(tmp_path, text.encode()) == (0, 'Syntax OK\n')
 
 
@@ -238,8 +239,8 @@ def test_layer_of_one_point():
 
 
 @pytest.mark.parametrize('west, east, begin', [
-    ('5,25', '10.5', 'EPSG:4326 extent=5.25,'), ('170', '-170', 'EPSG:4326 extent=-180,'),
-    ('nan', '10.5', 'EPSG:4326\n')])
+    ('5,25', '10.5', 'EPSG:4326 zoom=0-18 extent=5.25,'), ('170', '-170', 'EPSG:4326 zoom=0-18 extent=-180,'),
+    ('nan', '10.5', 'EPSG:4326 zoom=0-18\n')])
 def test_odd_boxes(west, east, begin):
     """Decimal commas, a box over the antimeridian, behind a line end before the declaration."""
     text = re.sub('minx="5"', f'minx="{west}"', OLD, count=1)
