@@ -133,9 +133,10 @@ static void dump_filter(const tseed_dump_t *dump, const tseed_filter_t *filter)
             dump->pool, values,
             tseed_dump_option(dump, "value", APR_ARRAY_IDX(filter->values, i, const char *)), NULL);
     }
-    tseed_dump_line(dump, INDENT "TileSeedParameter %s%s%s%s case=%s", filter->name,
+    tseed_dump_line(dump, INDENT "TileSeedParameter %s%s%s%s max=%d case=%s", filter->name,
                     tseed_dump_option(dump, "default", filter->default_value), values,
                     tseed_dump_option(dump, "regex", filter->regex),
+                    filter->most > 0 ? filter->most : TSEED_FILTER_USUAL,
                     tseed_words_case[filter->letter_case]);
 }
 

@@ -10,9 +10,6 @@
 
 #include "base/tseed_text.h"
 
-/* Bytes of a value that the configuration does not list: each makes a tile set, which is kept. */
-#define OPEN_VALUE_MAX 1024
-
 /* What a refusal shows of a submitted value, and how many of the filter's own values it lists. */
 #define QUOTE_MAX  200
 #define LISTED_MAX 20
@@ -23,14 +20,59 @@ static apr_status_t free_regex(void *compiled)
     return APR_SUCCESS;
 }
 
+/* Behind the bracket expression that begins at `at`: no backslash in it means anything. */
+static const char *skip_brackets(const char *at)
+{
+    at += 1 + (at[1] == '^');
+    at += *at == ']'; /* as the first one it is a character */
+    while (*at && *at != ']') {
+        const char kind = *at == '[' && at[1] && strchr(".:=", at[1]) ? at[1] : 0;
+
+        at += kind ? 2 : 1;
+        while (kind && *at && !(*at == kind && at[1] == ']')) {
+            at++;
+        }
+        at += kind && *at ? 2 : 0;
+    }
+    return *at ? at + 1 : at;
+}
+
+/* Where a regex refers back to one of its parts, an extension of the C library whose time grows
+ * beyond all bounds with the length of a value; else the time is proportional to the length, which
+ * is bounded. NULL: nowhere. */
+static const char *find_reference(const char *regex)
+{
+    while (*regex) {
+        if (*regex == '[') {
+            regex = skip_brackets(regex);
+        } else if (*regex == '\\' && regex[1]) {
+            if (regex[1] >= '1' && regex[1] <= '9') {
+                return regex;
+            }
+            regex += 2;
+        } else {
+            regex++;
+        }
+    }
+    return NULL;
+}
+
 const char *tseed_filter_compile(tseed_filter_t *filter, apr_pool_t *pool)
 {
+    const char *reference = filter->regex ? find_reference(filter->regex) : NULL;
     regex_t *compiled;
     char reason[200];
     int error;
 
     if (!filter->regex) {
         return NULL;
+    }
+    if (reference) {
+        return apr_psprintf(
+            pool,
+            "the regex '%s' of parameter %s refers back by %.2s, which can take for "
+            "ever: write it without",
+            filter->regex, filter->name, reference);
     }
     compiled = apr_palloc(pool, sizeof(*compiled));
     error = regcomp(compiled, apr_pstrcat(pool, "^(", filter->regex, ")$", NULL),
@@ -80,6 +122,11 @@ int tseed_filter_lists(const tseed_filter_t *filter, const char *value, apr_pool
         listed = same_folded(filter, folded, APR_ARRAY_IDX(filter->values, i, const char *), pool);
     }
     return listed;
+}
+
+static int most_of(const tseed_filter_t *filter)
+{
+    return filter->most > 0 ? filter->most : TSEED_FILTER_USUAL;
 }
 
 static int passes(const tseed_filter_t *filter, const char *folded, apr_pool_t *pool)
@@ -136,10 +183,12 @@ const char *tseed_filter_accept(const char **value, const tseed_filter_t *filter
         return NULL;
     }
     *value = folded;
-    if (tseed_filter_is_open(filter) && strlen(submitted) > OPEN_VALUE_MAX &&
+    if (tseed_filter_is_open(filter) && strlen(submitted) > (size_t)most_of(filter) &&
         !tseed_filter_lists(filter, submitted, pool)) {
-        return apr_psprintf(pool, "a value of %s has at most %d bytes", filter->name,
-                            OPEN_VALUE_MAX);
+        return apr_psprintf(pool,
+                            "a value of %s has at most %d bytes: max= of TileSeedParameter allows "
+                            "more",
+                            filter->name, most_of(filter));
     }
     return passes(filter, folded, pool) ? NULL : refusal(filter, submitted, pool);
 }

@@ -11,16 +11,22 @@
 
 typedef enum { TSEED_CASE_KEEP, TSEED_CASE_UPPER, TSEED_CASE_LOWER } tseed_case_t;
 
+/* Bytes of a value that the configuration does not list, unless it says how many: each value makes a
+ * tile set. */
+#define TSEED_FILTER_USUAL 1024
+
 typedef struct {
     const char *name;           /* upper case: STYLES, CQL_FILTER, … */
     const char *default_value;  /* "" unless configured */
     apr_array_header_t *values; /* of const char *; never NULL, may be empty */
     const char *regex;          /* POSIX extended, matched against the whole value; NULL: none */
     void *compiled;             /* regex_t of regex, anchored, freed with the pool */
+    int most;                   /* bytes of a value that is not listed; 0: TSEED_FILTER_USUAL */
     tseed_case_t letter_case;   /* ASCII letters become this before a value is compared and used */
 } tseed_filter_t;
 
-/* Compiles filter->regex, if any; `pool` frees it. NULL or a sentence. */
+/* Compiles filter->regex, if any; `pool` frees it. NULL or a sentence: also for a regex that refers
+ * back to a part of itself, which can take for ever. */
 const char *tseed_filter_compile(tseed_filter_t *filter, apr_pool_t *pool);
 
 /* Judges one submitted value. *value is the value to use, folded as letter_case says; for NULL and

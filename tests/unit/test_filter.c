@@ -114,6 +114,50 @@ static void test_filter__open_values_have_a_bound(void **state)
     assert_refuses(&filter, value);
 }
 
+static void test_filter__the_bound_can_be_raised(void **state)
+{
+    tseed_filter_t filter = filter_of("CQL_FILTER", "");
+    char value[2002];
+    const char *used;
+
+    (void)state;
+    memset(value, 'x', sizeof(value));
+    value[2001] = '\0';
+    assert_string_equal(tseed_filter_accept(&used, &filter, value, pool),
+                        "a value of CQL_FILTER has at most 1024 bytes: max= of TileSeedParameter "
+                        "allows more");
+    filter.most = 2000;
+    assert_non_null(tseed_filter_accept(&used, &filter, value, pool));
+    assert_null(tseed_filter_accept(&used, &filter, value + 1, pool));
+}
+
+static void test_filter__no_regex_refers_back(void **state)
+{
+    static const char *const wrong[] = {"(a*)\\1", "(.)(.)\\2*", "\\\\(a)\\1", "[]a\\1](b)\\1",
+                                        "[^]a[:alpha:]\\1](b)\\1"};
+    static const char *const right[] = {"[0-9]{4}",       "a\\.b",  "[\\1]",     "[]\\1]*",
+                                        "[[:digit:]\\1]", "a\\\\1", "[[.].]\\1]"};
+    tseed_filter_t filter = filter_of("TIME", "");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        filter.regex = wrong[i];
+        if (!tseed_filter_compile(&filter, pool)) {
+            fail_msg("taken: %s", wrong[i]);
+        }
+    }
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+        filter.regex = right[i];
+        if (tseed_filter_compile(&filter, pool)) {
+            fail_msg("refused: %s", right[i]);
+        }
+    }
+    filter.regex = "(a*)\\1";
+    assert_string_equal(tseed_filter_compile(&filter, pool),
+                        "the regex '(a*)\\1' of parameter TIME refers back by \\1, which can take "
+                        "for ever: write it without");
+}
+
 static void test_filter__without_values_and_regex_all_pass(void **state)
 {
     tseed_filter_t filter = filter_of("TIME", "");
@@ -228,6 +272,8 @@ int main(void)
         cmocka_unit_test(test_filter__takes_the_values_it_lists),
         cmocka_unit_test(test_filter__the_default_passes_though_not_listed),
         cmocka_unit_test(test_filter__open_values_have_a_bound),
+        cmocka_unit_test(test_filter__the_bound_can_be_raised),
+        cmocka_unit_test(test_filter__no_regex_refers_back),
         cmocka_unit_test(test_filter__without_values_and_regex_all_pass),
         cmocka_unit_test(test_filter__regex_matches_the_whole_value),
         cmocka_unit_test(test_filter__values_and_regex_add_up),
