@@ -175,7 +175,8 @@ tseed_ctl_exit_t tseed_ctl_find_box(tseed_ctl_options_t *options, const tseed_ct
 
 static const char *say_bytes(double number, apr_pool_t *pool)
 {
-    return tseed_text_amount((int64_t)number, pool);
+    return number < 0x1p50 ? tseed_text_amount((int64_t)number, pool)
+                           : apr_psprintf(pool, "%.1f PiB", number / 0x1p50);
 }
 
 /* "about 260 KiB (150 KiB to 890 KiB)" */

@@ -99,7 +99,7 @@ static void add_level(sum_t *total, const share_t *share, const tseed_measure_t 
 
 static tseed_interval_t interval_of(const sum_t *total, double divisor)
 {
-    const double deviation = 2 * sqrt(total->variance);
+    const double deviation = 2 * sqrt(fmax(total->variance, 0));
 
     return (tseed_interval_t){
         .known = 1,
@@ -125,6 +125,15 @@ static void add_looks(sum_t *seconds, double there, const tseed_measure_t *measu
     *known = there == 0 || looks > 0;
 }
 
+/* A count as far as it can be written. A double has less digits, so a sum of parts may be a little
+ * more than the whole. */
+static int64_t count_of(double count, const tseed_estimate_t *estimate)
+{
+    const int64_t most = estimate->tiles > 0 ? estimate->tiles : INT64_MAX;
+
+    return count >= (double)most ? most : llround(count);
+}
+
 /* Whether every level with tiles was looked at; sums up what need not be made. */
 static int count_present(tseed_estimate_t *estimate, const tseed_demand_t *demands)
 {
@@ -145,8 +154,8 @@ static int count_present(tseed_estimate_t *estimate, const tseed_demand_t *deman
             estimate->counted &= demand->looked == demand->tiles;
         }
     }
-    estimate->present = llround(present);
-    estimate->pruned = llround(pruned);
+    estimate->present = count_of(present, estimate);
+    estimate->pruned = count_of(pruned, estimate);
     return 1;
 }
 
@@ -180,7 +189,7 @@ void tseed_estimate_make(tseed_estimate_t *estimate, tseed_task_type_t type,
         }
     }
     add_looks(&seconds, there, measures, &looks_known);
-    estimate->to_make = llround(to_make);
+    estimate->to_make = count_of(to_make, estimate);
     if (is_measured) {
         estimate->bytes = interval_of(&bytes, 1);
     }

@@ -227,6 +227,18 @@ def test_the_estimate():
     assert raw.stdout == json.dumps(document, separators=(',', ':'))
 
 
+def test_an_estimate_without_end():
+    """More bytes than any integer holds are told in the largest unit."""
+    document = {'estimate': {'tiles': 1537228672809129301, 'metatiles': 96076792050570581,
+                             'tilesPresent': 0, 'tilesPruned': 0, 'tilesToMake': 1537228672809129301,
+                             'seconds': {'expected': 1e18, 'low': 9e17, 'high': 2e18},
+                             'bytes': {'expected': 2.5e22, 'low': 1e22, 'high': 9e22}}}
+    with Stub({'GET estimate/world.json': document}) as stub:
+        done = run('estimate', 'world', url=stub.url)
+    assert done.returncode == 0 and '-' not in done.stdout, done
+    assert 'about 22204460.5 PiB' in done.stdout
+
+
 def test_degrees_need_a_system():
     """The first grid set decides what degrees become; not every system can be told."""
     layers = {'layers': [{'name': 'world', 'gridSets': [{'gridSetId': 'swiss', 'srs': 2056}]}]}

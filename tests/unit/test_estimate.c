@@ -81,6 +81,27 @@ static void test_estimate__what_was_never_measured_is_unknown(void **data)
     assert_false(estimate->seconds.known);
 }
 
+/* A world of 31 levels has more tiles than a double has digits, and takes more bytes than an int64_t
+ * can hold. */
+static void test_estimate__sums_do_not_overflow(void **data)
+{
+    levels_t *levels = *data;
+    const tseed_estimate_t *estimate;
+
+    measure(levels, 5);
+    for (int z = 28; z <= 31; z++) {
+        levels->demands[z] =
+            (tseed_demand_t){.tiles = INT64_MAX / 3, .looked = 100, .found = 100, .samples = 1};
+    }
+    estimate = made(levels, TSEED_SEED, 1);
+    assert_int_equal(estimate->present, INT64_MAX);
+    assert_int_equal(estimate->to_make, 0);
+    estimate = made(levels, TSEED_RESEED, 1);
+    assert_int_equal(estimate->to_make, INT64_MAX);
+    assert_true(estimate->bytes.expected > 1e20);
+    assert_true(estimate->bytes.low >= 0 && estimate->bytes.high >= estimate->bytes.expected);
+}
+
 static void test_estimate__counts_times_means(void **data)
 {
     levels_t *levels = *data;
@@ -242,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_was_never_measured_is_unknown),
         TEST(counts_times_means),
+        TEST(sums_do_not_overflow),
         TEST(a_sample_makes_the_range_wider),
         TEST(the_nearest_level_stands_in),
         TEST(what_is_there_takes_a_look),
