@@ -5,9 +5,7 @@
 #include "mod_tileseed_outcome.h"
 
 #include <apr_strings.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/tseed_ascii.h"
@@ -37,26 +35,18 @@ static const struct {
 
 /* ---- headers of GeoWebCache ---- */
 
-/* As Java writes a double: "-180.0", "-2.003750834E7". */
-static const char *java_number(double number, apr_pool_t *pool)
+/* As GeoWebCache writes a bound: "-180.0", "-20037508.34", at most 16 decimals. */
+static const char *bound_of(double number, apr_pool_t *pool)
 {
-    const double size = fabs(number);
-    char text[32], *exponent;
+    char text[350]; /* the largest number has 309 digits */
 
-    if (size == 0 || (size >= 1e-3 && size < 1e7)) {
-        const char *plain = tseed_text_number(number, pool);
-
-        return strchr(plain, '.') ? plain : apr_pstrcat(pool, plain, ".0", NULL);
-    }
     for (int digits = 1; digits <= 16; digits++) {
-        tseed_ascii_print(text, sizeof(text), "%.*e", digits, number);
+        tseed_ascii_print(text, sizeof(text), "%.*f", digits, number);
         if (tseed_ascii_strtod(text, NULL) == number) {
             break;
         }
     }
-    exponent = strchr(text, 'e');
-    *exponent = '\0';
-    return apr_psprintf(pool, "%sE%d", text, atoi(exponent + 1));
+    return apr_pstrdup(pool, text);
 }
 
 /* Names, order and form of the values are those of GeoWebCache's tile services. */
@@ -75,10 +65,9 @@ static void set_headers_of_geowebcache(request_rec *r, const tseed_wanted_t *wan
                    apr_psprintf(r->pool, "[%" APR_INT64_T_FMT ", %" APR_INT64_T_FMT ", %d]",
                                 tile->x, tile->y, tile->z));
     apr_table_setn(headers, "geowebcache-tile-bounds",
-                   apr_pstrcat(r->pool, java_number(bounds.minx, r->pool), ",",
-                               java_number(bounds.miny, r->pool), ",",
-                               java_number(bounds.maxx, r->pool), ",",
-                               java_number(bounds.maxy, r->pool), NULL));
+                   apr_pstrcat(r->pool, bound_of(bounds.minx, r->pool), ",",
+                               bound_of(bounds.miny, r->pool), ",", bound_of(bounds.maxx, r->pool),
+                               ",", bound_of(bounds.maxy, r->pool), NULL));
     apr_table_setn(headers, "geowebcache-gridset", gridset->name);
     apr_table_setn(headers, "geowebcache-crs", apr_psprintf(r->pool, "EPSG:%d", gridset->srs));
 }

@@ -159,7 +159,7 @@ def test_headers_of_geowebcache(httpd, upstream):
                 if name.startswith('geowebcache-')}
     path = '/gwc/tms/stub/EPSG:900913/1/1/0.png'
     expected = {'cache-result': 'MISS', 'tile-index': '[1, 0, 1]', 'gridset': 'EPSG:900913',
-                'crs': 'EPSG:900913', 'tile-bounds': '0.0,-2.003750834E7,2.003750834E7,0.0'}
+                'crs': 'EPSG:900913', 'tile-bounds': '0.0,-20037508.34,20037508.34,0.0'}
     assert headers(path) == expected
     assert headers(path) == {**expected, 'cache-result': 'HIT'}
     assert headers('/gwc/tms/stub/EPSG:4326/2/7/2.png') == {
