@@ -108,13 +108,26 @@ typedef struct {
     int64_t most;
 } insert_t;
 
+/* A task without tiles is done as soon as it is there: it takes no place, and no list has it. */
+static apr_status_t finish_empty(tseed_state_t *state, const tseed_task_t *task)
+{
+    const tseed_progress_t progress = {.state = TSEED_DONE, .started = task->created};
+    const void *const more[] = {&progress.state, progress.reason,
+                                tseed_reason_name(progress.reason_code), &task->created, &task->id};
+
+    return tseed_record_progress_save(&state->db, NULL, TSEED_SQL_TASK_FINISH, &progress, more, 5);
+}
+
 static apr_status_t insert(tseed_state_t *state, void *baton)
 {
     insert_t *call = baton;
-    apr_status_t rv = tseed_work_next_id(state, &call->task->id, call->most);
+    const int is_empty = call->task->tiles_total == 0;
+    apr_status_t rv = tseed_work_next_id(state, &call->task->id, is_empty ? INT64_MAX : call->most);
 
-    return rv == APR_SUCCESS ? tseed_record_task_insert(&state->db, call->task, state->scratch)
-                             : rv;
+    if (rv == APR_SUCCESS) {
+        rv = tseed_record_task_insert(&state->db, call->task, state->scratch);
+    }
+    return rv == APR_SUCCESS && is_empty ? finish_empty(state, call->task) : rv;
 }
 
 apr_status_t tseed_state_task_insert(tseed_state_t *state, tseed_task_t *task, int64_t most)

@@ -60,7 +60,7 @@ const char *tseed_state_error(const tseed_state_t *state);
 /* ---- children ---- */
 
 /* Records a task; task->id is the new one. `most` bounds PENDING and RUNNING tasks: APR_EAGAIN when
- * that many exist. */
+ * that many exist. A task of 0 tiles is DONE at once, and needs no place. */
 apr_status_t tseed_state_task_insert(tseed_state_t *state, tseed_task_t *task, int64_t most);
 
 /* Records a task that retries the failed metatiles of task->retry_of, which has ended. `task` is a
