@@ -150,10 +150,14 @@ static int read_state(question_t *question, const tseed_rest_t *rest)
 static const char *read_request(tseed_seed_document_t *document, const tseed_rest_t *rest)
 {
     const request_rec *r = rest->r;
+    const char *problem;
 
-    return r->method_number == M_GET ? tseed_form_query(document, r->args ? r->args : "", r->pool)
-                                     : tseed_seed_document_read(document, rest->route.format,
-                                                                rest->body, rest->length, r->pool);
+    if (r->method_number == M_GET) {
+        return tseed_form_query(document, r->args, r->pool);
+    }
+    problem =
+        tseed_seed_document_read(document, rest->route.format, rest->body, rest->length, r->pool);
+    return problem ? problem : tseed_form_add_query(document, r->args, r->pool);
 }
 
 int tseed_handle_estimate(tseed_rest_t *rest)
@@ -181,8 +185,7 @@ int tseed_handle_estimate(tseed_rest_t *rest)
     if (status != OK) {
         return status;
     }
-    warning =
-        tseed_seed_document_warning(&document, &question.task, question.tileset.subset, r->pool);
+    warning = tseed_seed_document_warning(&document, &question.task, &question.tileset, r->pool);
     if (warning) {
         tseed_reply_warn(r, warning);
     }

@@ -7,6 +7,7 @@
 #include <http_log.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "board/tseed_board_host.h"
 #include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
@@ -78,6 +79,52 @@ apr_status_t tseed_rest_quota(const tseed_rest_t *rest, tseed_quota_config_t *co
     return rv;
 }
 
+/* ---- the address without suffix ---- */
+
+/* Whether a list of media types has this one; `types` is in lower case. */
+static int has_type(const char *types, const char *type)
+{
+    const size_t length = strlen(type);
+
+    for (const char *at = strstr(types, type); at; at = strstr(at + 1, type)) {
+        if (strchr(" ,;", at[length]) && (at == types || strchr(" ,", at[-1]))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* JSON for a client that takes nothing else: XML is what everybody expects here. */
+static tseed_format_of_body_t format_of_accept(const request_rec *r)
+{
+    static const char *const others[] = {"application/xml", "text/xml", "application/*", "text/*",
+                                         "*/*"};
+    const char *accept = apr_table_get(r->headers_in, "Accept");
+    char *types = apr_pstrdup(r->pool, accept ? accept : "");
+    int is_json;
+
+    for (char *c = types; *c; c++) {
+        *c = tseed_ascii_lower(*c);
+    }
+    is_json = has_type(types, "application/json") || has_type(types, "text/json");
+    for (size_t i = 0; is_json && i < sizeof(others) / sizeof(others[0]); i++) {
+        is_json = !has_type(types, others[i]);
+    }
+    return is_json ? TSEED_BODY_JSON : TSEED_BODY_XML;
+}
+
+/* The first character tells, which no label gets wrong; else Content-Type. */
+static tseed_format_of_body_t format_of_body(const tseed_rest_t *rest)
+{
+    const char *body = rest->body + strspn(rest->body, " \t\r\n");
+    const char *type = apr_table_get(rest->r->headers_in, "Content-Type");
+
+    if (*body == '{' || *body == '<') {
+        return *body == '{' ? TSEED_BODY_JSON : TSEED_BODY_XML;
+    }
+    return type && tseed_ascii_find(type, "json") ? TSEED_BODY_JSON : TSEED_BODY_XML;
+}
+
 int tseed_handle_quota_get(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
@@ -85,6 +132,9 @@ int tseed_handle_quota_get(tseed_rest_t *rest)
     const char *why;
     apr_status_t rv = tseed_rest_quota(rest, &config, &why);
 
+    if (rest->route.is_open) {
+        rest->route.format = format_of_accept(r);
+    }
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "read the disk quota");
     }
@@ -132,8 +182,12 @@ int tseed_handle_quota_put(tseed_rest_t *rest)
     change_t change = {0};
     const char *why;
     apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    tseed_state_t *state;
 
+    if (rest->route.is_open) {
+        rest->route.format = format_of_body(rest);
+    }
+    state = tseed_child_acquire(&rv);
     if (state) {
         rv = change_saved(rest, state, &change);
     }
@@ -145,11 +199,7 @@ int tseed_handle_quota_put(tseed_rest_t *rest)
         return tseed_reply_error(r, change.quota.forbidden ? HTTP_FORBIDDEN : HTTP_BAD_REQUEST,
                                  "%s", change.error);
     }
-    if (change.quota.ignored) {
-        tseed_reply_warn(r, apr_pstrcat(r->pool, "ignored: ", change.quota.ignored, NULL));
-        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "TS0056: disk quota: ignored: %s",
-                      tseed_escape_plain(change.quota.ignored, r->pool));
-    }
+    tseed_reply_ignored(r, "disk quota", change.quota.ignored);
     tseed_audit_note(r, "disk quota changed: %s",
                      tseed_quota_config_save(&change.quota.config, r->pool));
     tseed_rest_announce(rest, WAIT_CHANGE);

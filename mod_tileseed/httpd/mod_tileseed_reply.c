@@ -16,6 +16,7 @@
 #include "base/tseed_text.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_audit.h"
+#include "protocol/tseed_members.h"
 
 #define LINE_EVERY (60 * APR_USEC_PER_SEC)
 
@@ -103,6 +104,17 @@ int tseed_reply_etag(request_rec *r, const char *etag)
 void tseed_reply_warn(request_rec *r, const char *warning)
 {
     apr_table_setn(r->headers_out, "TileSeed-Warning", tseed_escape_plain(warning, r->pool));
+}
+
+void tseed_reply_ignored(request_rec *r, const char *what, const char *ignored)
+{
+    const char *list = ignored ? tseed_members_joined(ignored, r->pool) : NULL;
+
+    if (list) {
+        tseed_reply_warn(r, apr_pstrcat(r->pool, "ignored: ", list, NULL));
+        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "TS0056: %s: ignored: %s", what,
+                      tseed_escape_plain(list, r->pool));
+    }
 }
 
 /* The same reason is an error once a minute and child, and not worth a line a request. */

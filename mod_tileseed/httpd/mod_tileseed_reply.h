@@ -28,6 +28,10 @@ int tseed_reply_etag(request_rec *r, const char *etag);
  */
 void tseed_reply_warn(request_rec *r, const char *warning);
 
+/* The same for what was ignored of a request (lines of tseed_unknown_t), and into the log. `what`
+ * the request is about: "disk quota". NULL: nothing was ignored. */
+void tseed_reply_ignored(request_rec *r, const char *what, const char *ignored);
+
 /* 503 or 507 with Retry-After and a sentence, after the reason has been logged, the same one once a
  * minute: `what` could not be done to the state. */
 int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const char *what);

@@ -135,7 +135,7 @@ static int accept_document(tseed_rest_t *rest, tseed_task_t *task,
     }
     status = tseed_rest_accept(rest, task, NULL);
     if (status == DECLINED) {
-        warn(rest, task, tseed_seed_document_warning(document, task, tileset.subset, r->pool));
+        warn(rest, task, tseed_seed_document_warning(document, task, &tileset, r->pool));
     }
     return status;
 }
@@ -152,6 +152,9 @@ static int seed(tseed_rest_t *rest, tseed_format_of_body_t format)
         return tseed_rest_unknown_layer(rest);
     }
     error = tseed_seed_document_read(&document, format, rest->body, rest->length, r->pool);
+    if (!error) {
+        error = tseed_form_add_query(&document, r->args, r->pool);
+    }
     if (error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
@@ -164,6 +167,7 @@ int tseed_handle_seed(tseed_rest_t *rest)
     return seed(rest, rest->route.format);
 }
 
+/* `form` is the body; NULL: the fields stand in the query. */
 static int seed_form(tseed_rest_t *rest, const apr_table_t *form)
 {
     request_rec *r = rest->r;
@@ -175,7 +179,11 @@ static int seed_form(tseed_rest_t *rest, const apr_table_t *form)
     if (!tseed_rest_find_layer(rest)) {
         return tseed_rest_unknown_layer(rest);
     }
-    error = tseed_form_seed(&document, form, r->pool);
+    error = form ? tseed_form_seed(&document, form, r->pool)
+                 : tseed_form_query(&document, r->args, r->pool);
+    if (!error && form) {
+        error = tseed_form_add_query(&document, r->args, r->pool);
+    }
     if (error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
@@ -294,33 +302,66 @@ static int layer_is_known(const tseed_rest_t *rest)
     return has;
 }
 
-int tseed_handle_list(tseed_rest_t *rest)
+/* The rows of the route's layer, or of all. DECLINED, or OK with the refusal sent. */
+static int list(tseed_rest_t *rest, apr_array_header_t **rows)
 {
     request_rec *r = rest->r;
-    apr_array_header_t *rows;
+    const apr_array_header_t *live;
     const char *why;
+    apr_status_t rv;
+    tseed_state_t *state;
 
     if (!layer_is_known(rest)) {
         return tseed_rest_unknown_layer(rest);
     }
-    rows = list_board(rest);
-    if (!rows) {
-        const apr_array_header_t *live = tseed_rest_live(rest, rest->route.layer);
-        apr_status_t rv;
-        tseed_state_t *state = tseed_child_acquire(&rv);
-
-        if (state) {
-            rv = tseed_rest_list(rest, state, &rows);
-        }
-        why = tseed_child_release(state, r->pool);
-        if (rv != APR_SUCCESS) {
-            return tseed_reply_no_state(r, rv, why, "list the tasks");
-        }
-        take_higher(rows, live);
+    *rows = list_board(rest);
+    if (*rows) {
+        return DECLINED;
     }
-    return tseed_reply_document(
-        r, TSEED_BODY_JSON,
-        tseed_answer_status((tseed_status_row_t *)rows->elts, rows->nelts, r->pool));
+    live = tseed_rest_live(rest, rest->route.layer);
+    state = tseed_child_acquire(&rv);
+    if (state) {
+        rv = tseed_rest_list(rest, state, rows);
+    }
+    why = tseed_child_release(state, r->pool);
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "list the tasks");
+    }
+    take_higher(*rows, live);
+    return DECLINED;
+}
+
+int tseed_handle_list(tseed_rest_t *rest)
+{
+    apr_array_header_t *rows;
+    const int status = list(rest, &rows);
+
+    return status == DECLINED
+               ? tseed_reply_document(rest->r, TSEED_BODY_JSON,
+                                      tseed_answer_status((tseed_status_row_t *)rows->elts,
+                                                          rows->nelts, rest->r->pool))
+               : status;
+}
+
+/* The form of GeoWebCache's page that lists tasks. */
+static int list_form(tseed_rest_t *rest, const apr_table_t *form)
+{
+    request_rec *r = rest->r;
+    apr_array_header_t *rows;
+    int is_all, status;
+    const char *error = tseed_form_list(&is_all, form, r->pool);
+
+    if (error) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
+    }
+    if (is_all) {
+        rest->route.layer = NULL;
+    }
+    status = list(rest, &rows);
+    return status == DECLINED ? tseed_reply_send(r, HTTP_OK, "text/html",
+                                                 tseed_answer_list((tseed_status_row_t *)rows->elts,
+                                                                   rows->nelts, r->pool))
+                              : status;
 }
 
 /* ---- terminate ---- */
@@ -390,7 +431,8 @@ static int reply_terminated(const tseed_rest_t *rest, const char *code,
 static int kill_all(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
-    const char *code, *error;
+    const char *error;
+    tseed_kill_t kill;
     tseed_termination_t what = {.layers = layers_of(rest)};
     apr_array_header_t *terminated;
     int status;
@@ -398,12 +440,14 @@ static int kill_all(tseed_rest_t *rest)
     if (!layer_is_known(rest)) {
         return tseed_rest_unknown_layer(rest);
     }
-    error = tseed_kill_code_read(&what.mask, &code, rest->body, rest->length, r->args, r->pool);
+    error = tseed_kill_code_read(&kill, rest->body, rest->length, r->args, r->pool);
     if (error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
+    what.mask = kill.mask;
+    tseed_reply_ignored(r, "terminate", kill.ignored);
     status = tseed_rest_terminate(rest, &terminated, &what);
-    return status == DECLINED ? reply_terminated(rest, code, terminated) : status;
+    return status == DECLINED ? reply_terminated(rest, kill.code, terminated) : status;
 }
 
 /* Whether the task is one of the route's layer. */
@@ -445,19 +489,33 @@ static int kill_thread(tseed_rest_t *rest, const apr_table_t *form)
                : status;
 }
 
+/* A query has no other fields than the body of a small form. */
+static int small_form(tseed_rest_t *rest, tseed_form_kind_t kind, const apr_table_t *form)
+{
+    if (kind == TSEED_FORM_LIST) {
+        return list_form(rest, form);
+    }
+    return kind == TSEED_FORM_KILL_THREAD && rest->route.layer ? kill_thread(rest, form)
+                                                               : kill_all(rest);
+}
+
 int tseed_handle_kill(tseed_rest_t *rest)
 {
-    const apr_table_t *form = tseed_form_read(rest->body, rest->length, rest->r->pool);
+    request_rec *r = rest->r;
+    const char *query = r->args ? r->args : "";
+    const apr_table_t *form = tseed_form_read(rest->body, rest->length, r->pool);
+    const apr_table_t *more = tseed_form_read(query, strlen(query), r->pool);
+    tseed_form_kind_t kind;
 
     if (rest->route.layer && rest->length > 0 && (*rest->body == '{' || *rest->body == '<')) {
         return seed(rest, *rest->body == '{' ? TSEED_BODY_JSON : TSEED_BODY_XML);
     }
-    switch (rest->route.layer ? tseed_form_kind(form) : TSEED_FORM_KILL_ALL) {
-    case TSEED_FORM_KILL_THREAD:
-        return kill_thread(rest, form);
-    case TSEED_FORM_SEED:
+    kind = tseed_form_kind(form);
+    if (kind == TSEED_FORM_SEED && rest->route.layer) {
         return seed_form(rest, form);
-    default:
-        return kill_all(rest);
     }
+    if (apr_is_empty_table(form) && rest->route.layer && tseed_form_kind(more) == TSEED_FORM_SEED) {
+        return seed_form(rest, NULL);
+    }
+    return small_form(rest, kind, form);
 }

@@ -11,8 +11,8 @@
 
 typedef enum { TSEED_CASE_KEEP, TSEED_CASE_UPPER, TSEED_CASE_LOWER } tseed_case_t;
 
-/* Bytes of a value that the configuration does not list, unless it says how many: each value makes a
- * tile set. */
+/* Bytes of a value that the configuration does not list, unless it says how many: each value makes
+ * a tile set. */
 #define TSEED_FILTER_USUAL 1024
 
 typedef struct {

@@ -84,7 +84,22 @@ const char *tseed_answer_kill(const char *code, const tseed_terminated_t *tasks,
     return apr_array_pstrcat(pool, pieces, '\0');
 }
 
-/* ---- seed form ---- */
+/* ---- list and seed forms ---- */
+
+const char *tseed_answer_list(const tseed_status_row_t *rows, int count, apr_pool_t *pool)
+{
+    apr_array_header_t *pieces = apr_array_make(pool, count + 4, sizeof(const char *));
+
+    add(pieces, "<html>\n<head><title>Tile seeding: tasks</title></head>\n<body>\n");
+    add(pieces, count ? "<ul>\n" : "<p>No task is pending or running.</p>\n");
+    for (int i = 0; i < count; i++) {
+        add(pieces,
+            apr_psprintf(pool, "<li>[" I64 ": " I64 " of " I64 " tiles, %s]</li>\n", rows[i].id,
+                         rows[i].processed, rows[i].total, tseed_task_state_name(rows[i].state)));
+    }
+    add(pieces, count ? "</ul>\n</body>\n</html>\n" : "</body>\n</html>\n");
+    return apr_array_pstrcat(pool, pieces, '\0');
+}
 
 const char *tseed_answer_seed(const tseed_task_t *task, const char *address, apr_pool_t *pool)
 {

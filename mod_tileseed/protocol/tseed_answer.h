@@ -47,6 +47,9 @@ typedef struct {
 const char *tseed_answer_kill(const char *code, const tseed_terminated_t *tasks, int count,
                               apr_pool_t *pool);
 
+/* The page of a list form: the rows of a status list. */
+const char *tseed_answer_list(const tseed_status_row_t *rows, int count, apr_pool_t *pool);
+
 /* The page of a seed form; `address` is that of the task's document. */
 const char *tseed_answer_seed(const tseed_task_t *task, const char *address, apr_pool_t *pool);
 

@@ -4,9 +4,11 @@
  *
  * Both formats give the same tree, so that judges of documents look at one thing. A JSON array
  * becomes siblings of one name; an empty array becomes a single empty node. An empty element, {},
- * [] and "" all become an empty node. The readers drop attributes, comments, processing
- * instructions and text beside child elements. They bound the depth, and refuse a DOCTYPE before
- * they open anything. Sentences may quote the input, in UTF-8: tseed_escape_plain makes them ASCII.
+ * [] and "" all become an empty node. Members of JSON that begin with @ are attributes, as encoders
+ * for XML write them, and "$" or "#text" beside them alone is the text. The readers drop comments,
+ * processing instructions and text beside child elements, of which the node says that it was there.
+ * They bound the depth, and refuse a DOCTYPE before they open anything. Sentences may quote the
+ * input, in UTF-8: tseed_escape_plain makes them ASCII.
  *
  * Trees and sentences live in the pool that a call takes.
  */

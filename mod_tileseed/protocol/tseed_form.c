@@ -72,6 +72,9 @@ tseed_form_kind_t tseed_form_kind(const apr_table_t *form)
         if (apr_table_get(form, "kill_thread")) {
             return TSEED_FORM_KILL_THREAD;
         }
+        if (apr_table_get(form, "list")) {
+            return TSEED_FORM_LIST;
+        }
         if (apr_table_get(form, "minX") || apr_table_get(form, "bbox")) {
             return TSEED_FORM_SEED;
         }
@@ -79,32 +82,100 @@ tseed_form_kind_t tseed_form_kind(const apr_table_t *form)
     return TSEED_FORM_KILL_ALL;
 }
 
+/* ---- what is not known ---- */
+
+/* The first occurrence of a field that says something, trimmed; NULL when there is none. */
+static const char *filled(const apr_table_t *form, const char *name, apr_pool_t *pool)
+{
+    const apr_array_header_t *fields = apr_table_elts(form);
+
+    for (int i = 0; i < fields->nelts; i++) {
+        const apr_table_entry_t *field = &APR_ARRAY_IDX(fields, i, apr_table_entry_t);
+        const char *text = apr_cstr_casecmp(field->key, name) == 0
+                               ? tseed_text_quote(field->val, strlen(field->val), pool)
+                               : "";
+
+        if (*text) {
+            return text;
+        }
+    }
+    return NULL;
+}
+
+/* The place of a field among those that are known, in any case; -1: it is none of them. */
+static int place_of(const char *const *known, const char *field)
+{
+    int i = 0;
+
+    while (known[i] && apr_cstr_casecmp(known[i], field) != 0) {
+        i++;
+    }
+    return known[i] ? i : -1;
+}
+
+/* Judges all fields of a form. A known one may come twice if it says the same. */
+static const char *check_fields(tseed_unknown_t *unknown, const tseed_members_t *members,
+                                const apr_table_t *form, apr_pool_t *pool)
+{
+    const apr_array_header_t *fields = apr_table_elts(form);
+    const char *problem = NULL;
+
+    for (int i = 0; i < fields->nelts && !problem; i++) {
+        const apr_table_entry_t *field = &APR_ARRAY_IDX(fields, i, apr_table_entry_t);
+        const char *text = tseed_text_quote(field->val, strlen(field->val), pool);
+
+        if (place_of(members->known, field->key) < 0) {
+            problem = tseed_member_unknown(unknown, members, "", field->key, !*text, pool);
+        } else if (*text && strcmp(text, filled(form, field->key, pool)) != 0) {
+            problem =
+                apr_psprintf(pool, "%s is there twice, with '%s' and '%s'", field->key,
+                             tseed_text_quote(filled(form, field->key, pool), QUOTE_MAX, pool),
+                             tseed_text_quote(text, QUOTE_MAX, pool));
+        }
+    }
+    return problem;
+}
+
+/* Whatever would spare some tasks. */
+#define SPARES                                                                                     \
+    {                                                                                              \
+        [TSEED_SUBJECT_FIRST_LEVEL] = "", [TSEED_SUBJECT_LAST_LEVEL] = "",                         \
+        [TSEED_SUBJECT_LEVELS] = "", [TSEED_SUBJECT_BOX] = "", [TSEED_SUBJECT_GRID] = "",          \
+        [TSEED_SUBJECT_SYSTEM] = "", [TSEED_SUBJECT_FORMAT] = "", [TSEED_SUBJECT_PARAMETER] = "",  \
+        [TSEED_SUBJECT_KIND] = "", [TSEED_SUBJECT_CHOICE] = ""                                     \
+    }
+
+/* ---- the page's small forms ---- */
+
 const char *tseed_form_thread(int64_t *task, const apr_table_t *form, apr_pool_t *pool)
 {
-    const char *text = apr_table_get(form, "thread_id");
+    static const char *const known[] = {"kill_thread", "thread_id", NULL};
+    static const tseed_members_t members = {known, SPARES, 0};
+    tseed_unknown_t unknown = {NULL, NULL};
+    const char *text = filled(form, "thread_id", pool);
+    const char *problem = check_fields(&unknown, &members, form, pool);
 
+    if (problem) {
+        return problem;
+    }
     text = tseed_text_quote(text ? text : "", QUOTE_MAX, pool);
     return tseed_text_int64(task, text, 1, INT64_MAX) == 0
                ? NULL
                : apr_psprintf(pool, "thread_id must be the id of a task, not '%s'", text);
 }
 
+const char *tseed_form_list(int *is_all, const apr_table_t *form, apr_pool_t *pool)
+{
+    const char *text = filled(form, "list", pool);
+
+    *is_all = text && apr_cstr_casecmp(text, "all") == 0;
+    return *is_all || (text && apr_cstr_casecmp(text, "layer") == 0)
+               ? NULL
+               : apr_psprintf(pool, "Unknown list: '%s'. One of layer|all is expected",
+                              tseed_text_quote(text ? text : "", QUOTE_MAX, pool));
+}
+
 /* ---- a seed request ---- */
-
-/* A field's value, trimmed; NULL when it is absent. */
-static const char *trimmed(const apr_table_t *form, const char *name, apr_pool_t *pool)
-{
-    const char *text = apr_table_get(form, name);
-
-    return text ? tseed_text_quote(text, strlen(text), pool) : NULL;
-}
-
-static const char *filled(const apr_table_t *form, const char *name, apr_pool_t *pool)
-{
-    const char *text = trimmed(form, name, pool);
-
-    return text && *text ? text : NULL;
-}
 
 /* All four, as soon as one is filled in. */
 static apr_array_header_t *read_coords(const apr_table_t *form, apr_pool_t *pool)
@@ -164,84 +235,74 @@ static apr_table_t *read_parameters(const apr_table_t *form, apr_pool_t *pool)
     return parameters;
 }
 
-static const char *const seed_fields[] = {"threadCount",
-                                          "type",
-                                          "gridSetId",
-                                          "tileFormat",
-                                          "format",
-                                          "zoomStart",
-                                          "zoomStop",
-                                          "minX",
-                                          "minY",
-                                          "maxX",
-                                          "maxY",
-                                          "bbox",
-                                          "tileFailureRetryCount",
-                                          "tileFailureRetryWaitTime",
-                                          "totalFailuresBeforeAborting",
-                                          NULL};
+/* What names speak of, in a form. */
+static const tseed_members_t seed_members = {
+    .known = (const char *const[]){"threadCount", "type", "gridSetId", "tileFormat", "format",
+                                   "zoomStart", "zoomStop", "minX", "minY", "maxX", "maxY", "bbox",
+                                   "tileFailureRetryCount", "tileFailureRetryWaitTime",
+                                   "totalFailuresBeforeAborting", NULL},
+    .meant = {[TSEED_SUBJECT_FIRST_LEVEL] = "zoomStart",
+              [TSEED_SUBJECT_LAST_LEVEL] = "zoomStop",
+              [TSEED_SUBJECT_LEVELS] = "zoomStart or zoomStop",
+              [TSEED_SUBJECT_BOX] = "bbox",
+              [TSEED_SUBJECT_GRID] = "gridSetId",
+              [TSEED_SUBJECT_SYSTEM] = "gridSetId",
+              [TSEED_SUBJECT_FORMAT] = "tileFormat",
+              [TSEED_SUBJECT_PARAMETER] = PREFIX "NAME",
+              [TSEED_SUBJECT_KIND] = "type"}};
 
-/* Fields are looked up in any case. */
-static int is_seed_field(const char *field)
+/* The fields but those of parameters, which are judged with the layer. *problem: one is almost such
+ * a field. */
+static apr_table_t *plain_fields(const char **problem, const apr_table_t *form, apr_pool_t *pool)
 {
-    int i = 0;
-
-    while (seed_fields[i] && apr_cstr_casecmp(field, seed_fields[i]) != 0) {
-        i++;
-    }
-    return seed_fields[i] != NULL || is_parameter(field);
-}
-
-/* A field that is none of a seed request. NULL, and it is noted, or a sentence. */
-static const char *read_unknown(const char **ignored, const char *field, apr_pool_t *pool)
-{
-    static const tseed_alias_t aliases[] = {{"bounds", "bbox"},
-                                            {"extent", "bbox"},
-                                            {"minZoom", "zoomStart"},
-                                            {"maxZoom", "zoomStop"},
-                                            {NULL, NULL}};
     static const char *const prefixes[] = {PREFIX, NULL};
-    const size_t first = strcspn(field, "_");
-    const char *problem;
+    const apr_array_header_t *fields = apr_table_elts(form);
+    apr_table_t *plain = apr_table_make(pool, fields->nelts);
 
-    if (is_seed_field(field)) {
-        return NULL;
+    for (int i = 0; i < fields->nelts && !*problem; i++) {
+        const apr_table_entry_t *field = &APR_ARRAY_IDX(fields, i, apr_table_entry_t);
+        const size_t first = strcspn(field->key, "_");
+
+        if (is_parameter(field->key)) {
+            continue;
+        }
+        if (field->key[first] && *field->val &&
+            tseed_name_meant(apr_pstrmemdup(pool, field->key, first), prefixes)) {
+            *problem = apr_psprintf(pool, "Unknown field: '%s'. Is %s%s meant?",
+                                    tseed_text_quote(field->key, QUOTE_MAX, pool), PREFIX,
+                                    tseed_text_quote(field->key + first + 1, QUOTE_MAX, pool));
+        }
+        apr_table_addn(plain, field->key, field->val);
     }
-    if (field[first] && tseed_name_meant(apr_pstrmemdup(pool, field, first), prefixes)) {
-        return apr_psprintf(pool, "Unknown field: '%s'. Is %s%s meant?",
-                            tseed_text_quote(field, QUOTE_MAX, pool), PREFIX,
-                            tseed_text_quote(field + first + 1, QUOTE_MAX, pool));
-    }
-    problem = tseed_member_alias(field, aliases, pool);
-    return problem ? problem : tseed_member_unknown(ignored, "", field, seed_fields, pool);
+    return plain;
 }
 
-static const char *check_fields(const char **ignored, const apr_table_t *form, apr_pool_t *pool)
+/* The format, which has two names. */
+static const char *read_format(const char **format, const apr_table_t *form, apr_pool_t *pool)
 {
-    const apr_array_header_t *fields = apr_table_elts(form);
-    const char *problem = NULL;
+    const char *other = filled(form, "format", pool);
 
-    for (int i = 0; i < fields->nelts && !problem; i++) {
-        const char *field = APR_ARRAY_IDX(fields, i, apr_table_entry_t).key;
-
-        if (!is_parameter(field)) {
-            problem = read_unknown(ignored, field, pool);
-        }
+    *format = filled(form, "tileFormat", pool);
+    if (*format && other && strcmp(*format, other) != 0) {
+        return apr_psprintf(pool, "tileFormat '%s' and format '%s' say two things",
+                            tseed_text_quote(*format, QUOTE_MAX, pool),
+                            tseed_text_quote(other, QUOTE_MAX, pool));
     }
-    return problem;
+    *format = *format ? *format : other;
+    return NULL;
 }
 
 const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form,
                             apr_pool_t *pool)
 {
-    const char *format = filled(form, "tileFormat", pool);
     const char *box = filled(form, "bbox", pool);
-    const char *problem;
+    const char *type = filled(form, "type", pool);
+    const char *problem = NULL;
+    const apr_table_t *plain;
 
     *document = (tseed_seed_document_t){
         .gridset = filled(form, "gridSetId", pool),
-        .format = format ? format : filled(form, "format", pool),
-        .type = trimmed(form, "type", pool),
+        .type = type || !apr_table_get(form, "type") ? type : "",
         .zoom_start = filled(form, "zoomStart", pool),
         .zoom_stop = filled(form, "zoomStop", pool),
         .thread_count = filled(form, "threadCount", pool),
@@ -251,13 +312,132 @@ const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *
         .coords = read_coords(form, pool),
         .parameters = read_parameters(form, pool),
     };
-    problem = box ? read_box(&document->coords, box, pool) : NULL;
-    return problem ? problem : check_fields(&document->ignored, form, pool);
+    plain = plain_fields(&problem, form, pool);
+    if (!problem) {
+        problem = check_fields(&document->unknown, &seed_members, plain, pool);
+    }
+    if (!problem) {
+        problem = read_format(&document->format, form, pool);
+    }
+    return problem || !box ? problem : read_box(&document->coords, box, pool);
 }
 
 const char *tseed_form_query(tseed_seed_document_t *document, const char *query, apr_pool_t *pool)
 {
-    return tseed_form_seed(document, tseed_form_read(query, strlen(query), pool), pool);
+    const char *text = query ? query : "";
+    const char *problem =
+        tseed_form_seed(document, tseed_form_read(text, strlen(text), pool), pool);
+
+    document->unknown.dropped = NULL;
+    return problem;
+}
+
+/* ---- a request with a query ---- */
+
+static int is_same(const char *one, const char *other)
+{
+    double a, b;
+
+    return apr_cstr_casecmp(one, other) == 0 ||
+           (tseed_text_double(&a, one) == 0 && tseed_text_double(&b, other) == 0 && a == b);
+}
+
+static const char *contradiction(const char *name, const char *here, const char *there,
+                                 apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%s is '%s' in the query and '%s' in the body", name,
+                        tseed_text_quote(there, QUOTE_MAX, pool),
+                        tseed_text_quote(here, QUOTE_MAX, pool));
+}
+
+static const char *add_text(const char **field, const char *name, const char *more,
+                            apr_pool_t *pool)
+{
+    if (*field && more && !is_same(*field, more)) {
+        return contradiction(name, *field, more, pool);
+    }
+    *field = *field ? *field : more;
+    return NULL;
+}
+
+static const char *add_coords(apr_array_header_t **coords, apr_array_header_t *more,
+                              apr_pool_t *pool)
+{
+    const char *problem = NULL;
+
+    for (int i = 0; *coords && more && i < 4 && (*coords)->nelts == 4 && !problem; i++) {
+        problem = add_text(&APR_ARRAY_IDX(*coords, i, const char *), "a number of the box",
+                           APR_ARRAY_IDX(more, i, const char *), pool);
+    }
+    *coords = *coords ? *coords : more;
+    return problem;
+}
+
+static const char *add_parameters(apr_table_t **parameters, const apr_table_t *more,
+                                  apr_pool_t *pool)
+{
+    const apr_array_header_t *entries = apr_table_elts(more);
+    const char *problem = NULL;
+
+    if (!*parameters) {
+        *parameters = apr_table_make(pool, entries->nelts);
+    }
+    for (int i = 0; i < entries->nelts && !problem; i++) {
+        const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
+        const char *here = apr_table_get(*parameters, entry->key);
+
+        if (!here) {
+            apr_table_addn(*parameters, entry->key, entry->val);
+        } else if (strcmp(here, entry->val) != 0) {
+            problem = contradiction(entry->key, here, entry->val, pool);
+        }
+    }
+    return problem;
+}
+
+static void add_ignored(tseed_unknown_t *unknown, const char *more, apr_pool_t *pool)
+{
+    char *rest, *lines = more ? apr_pstrdup(pool, more) : NULL;
+
+    for (char *line = lines ? apr_strtok(lines, "\n", &rest) : NULL; line;
+         line = apr_strtok(NULL, "\n", &rest)) {
+        tseed_members_note(&unknown->ignored, line, pool);
+    }
+}
+
+const char *tseed_form_add_query(tseed_seed_document_t *document, const char *query,
+                                 apr_pool_t *pool)
+{
+    tseed_seed_document_t more;
+    const char *problem = tseed_form_query(&more, query, pool);
+    const struct {
+        const char **field, *name, *more;
+    } texts[] = {
+        {&document->gridset, "gridSetId", more.gridset},
+        {&document->format, "format", more.format},
+        {&document->type, "type", more.type},
+        {&document->zoom_start, "zoomStart", more.zoom_start},
+        {&document->zoom_stop, "zoomStop", more.zoom_stop},
+        {&document->thread_count, "threadCount", more.thread_count},
+        {&document->retry_count, "tileFailureRetryCount", more.retry_count},
+        {&document->retry_wait, "tileFailureRetryWaitTime", more.retry_wait},
+        {&document->failure_limit, "totalFailuresBeforeAborting", more.failure_limit},
+    };
+
+    if (!problem && more.gridset && document->srs && !document->bounds_srs) {
+        document->bounds_srs = document->srs; /* the body's system, which the query must not lift */
+    }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !problem; i++) {
+        problem = add_text(texts[i].field, texts[i].name, texts[i].more, pool);
+    }
+    if (!problem) {
+        problem = add_coords(&document->coords, more.coords, pool);
+    }
+    if (!problem) {
+        add_ignored(&document->unknown, more.unknown.ignored, pool);
+        problem = add_parameters(&document->parameters, more.parameters, pool);
+    }
+    return problem;
 }
 
 /* ---- a code ---- */
@@ -282,29 +462,77 @@ static int has_seed_field(const apr_table_t *form)
     int found = 0;
 
     for (int i = 0; i < fields->nelts && !found; i++) {
-        found = is_seed_field(APR_ARRAY_IDX(fields, i, apr_table_entry_t).key);
+        const char *field = APR_ARRAY_IDX(fields, i, apr_table_entry_t).key;
+
+        found = is_parameter(field) || place_of(seed_members.known, field) >= 0;
     }
     return found;
 }
 
-const char *tseed_kill_code_read(unsigned *mask, const char **code, const char *body, size_t length,
+/* What is wrong with a body that holds no kill_all, as far as it can be told. NULL: nothing. */
+static const char *say_body(const apr_table_t *form, const char *body, int has_code)
+{
+    if ((*body == '{' || *body == '<') && strstr(body, "seedRequest")) {
+        return "A seed request names its layer in its address: POST it to seed/<layer>.json or "
+               "seed/<layer>.xml";
+    }
+    if (strncmp(body, "--", 2) == 0) {
+        return "A form as multipart/form-data is not read: send "
+               "application/x-www-form-urlencoded, as curl -d does and curl -F does not";
+    }
+    if (has_code && (*body == '{' || *body == '<')) {
+        return "Beside kill_all in the query no document is read: nothing, or a form, is expected";
+    }
+    return !has_code && has_seed_field(form)
+               ? "A seed form to seed/<layer> needs the field minX, which may be empty, or bbox"
+               : NULL;
+}
+
+/* What would spare some of the tasks, in body or query. */
+static const char *check_kill(const char **ignored, const apr_table_t *form,
+                              const apr_table_t *query, apr_pool_t *pool)
+{
+    static const char *const known[] = {"kill_all", NULL};
+    static const tseed_members_t members = {known, SPARES, 0};
+    tseed_unknown_t unknown = {NULL, NULL};
+    const char *problem = check_fields(&unknown, &members, form, pool);
+    const char *here = filled(form, "kill_all", pool), *there = filled(query, "kill_all", pool);
+
+    if (!problem) {
+        problem = check_fields(&unknown, &members, query, pool);
+    }
+    *ignored = unknown.ignored;
+    return problem || !here || !there || is_same(here, there)
+               ? problem
+               : contradiction("kill_all", here, there, pool);
+}
+
+const char *tseed_kill_code_read(tseed_kill_t *kill, const char *body, size_t length,
                                  const char *query, apr_pool_t *pool)
 {
-    const int is_form = length > 0 && *body != '{' && *body != '<';
-    const apr_table_t *form = tseed_form_read(is_form ? body : "", is_form ? length : 0, pool);
-    const char *value = apr_table_get(form, "kill_all");
+    const char *text = length ? apr_pstrmemdup(pool, body, length) : "";
+    const int is_form = *text != '{' && *text != '<';
+    const apr_table_t *form = tseed_form_read(is_form ? text : "", is_form ? length : 0, pool);
+    const apr_table_t *more = tseed_form_read(query ? query : "", query ? strlen(query) : 0, pool);
+    const char *value = filled(form, "kill_all", pool);
+    const char *problem;
 
-    if (!value && query) {
-        value = apr_table_get(tseed_form_read(query, strlen(query), pool), "kill_all");
-    }
-    if (!value && has_seed_field(form)) {
-        return "A seed form to seed/<layer> needs the field minX, which may be empty, or bbox";
+    if (!apr_table_get(form, "kill_all")) {
+        value = filled(more, "kill_all", pool);
+        problem = say_body(form, text, value != NULL);
+        if (problem) {
+            return problem;
+        }
     }
     value = tseed_text_quote(value ? value : "", QUOTE_MAX, pool);
+    problem = *value ? check_kill(&kill->ignored, form, more, pool) : NULL;
+    if (problem) {
+        return problem;
+    }
     for (size_t i = 0; i < sizeof(kill_codes) / sizeof(kill_codes[0]); i++) {
         if (apr_cstr_casecmp(value, kill_codes[i].value) == 0) {
-            *mask = kill_codes[i].mask;
-            *code = kill_codes[i].code;
+            kill->mask = kill_codes[i].mask;
+            kill->code = kill_codes[i].code;
             return NULL;
         }
     }

@@ -228,6 +228,39 @@ static int copy_name(reader_t *reader, tseed_node_t **node, const char *name)
     return 0;
 }
 
+/* The text of an element that has attributes, as encoders for XML name it. */
+static int is_text(const char *name)
+{
+    return strcmp(name, "$") == 0 || strcmp(name, "#text") == 0;
+}
+
+/* Takes out of the members what is an attribute, and the text if it stands alone then. */
+static void take_attributes(const reader_t *reader, tseed_node_t *node)
+{
+    const tseed_node_t *text;
+
+    for (tseed_node_t **slot = &node->children; *slot;) {
+        const tseed_node_t *member = *slot;
+
+        if (*member->name == '@') {
+            *slot = member->next;
+            tseed_node_add_attribute(node, member->name + 1,
+                                     tseed_node_is_blank(member) ? ""
+                                     : member->children          ? "{}"
+                                                                 : member->text,
+                                     reader->pool);
+        } else {
+            slot = &(*slot)->next;
+        }
+    }
+    text = node->children;
+    if (text && !text->next && !text->children && is_text(text->name)) {
+        node->text = text->text;
+        node->is_null = text->is_null;
+        node->children = NULL;
+    }
+}
+
 static int copy_object(reader_t *reader, tseed_node_t *node, json_object *object)
 {
     apr_hash_t *seen = apr_hash_make(reader->pool);
@@ -249,6 +282,7 @@ static int copy_object(reader_t *reader, tseed_node_t *node, json_object *object
             return -1;
         }
     }
+    take_attributes(reader, node);
     return 0;
 }
 
@@ -260,6 +294,9 @@ static int copy_root(reader_t *reader, tseed_node_t **root, json_object *parsed)
     {
         const tseed_mended_name_t *place = find_name(reader, name);
 
+        if (name[TSEED_MEND_DIGITS] == '@') {
+            continue;
+        }
         if (*root) {
             return fail_expected(reader, place->line, place->at, "the closing '}'");
         }

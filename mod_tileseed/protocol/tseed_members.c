@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Members that nobody asked for. */
+/* Members that nobody asked for, and what their names speak of. */
 #include "protocol/tseed_members.h"
 
 #include <apr_cstr.h>
@@ -83,24 +83,212 @@ const char *tseed_name_meant(const char *name, const char *const *known)
     return nearest;
 }
 
-/* ---- members ---- */
+/* ---- what a name speaks of ---- */
 
-static const char *sentence_of(const char *prefix, const char *quoted, const char *meant,
-                               apr_pool_t *pool)
+/* Where a word must stand in a name. */
+typedef enum {
+    ANYWHERE, /* boundingbox */
+    WORD,     /* minLat, lat_min; not in translate */
+    ALONE     /* from; not in validFrom */
+} place_t;
+
+/* The first row that fits decides: mimeType is a format. */
+static const struct {
+    const char *word;
+    place_t place;
+    tseed_subject_t subject;
+} vocabulary[] = {
+    {"format", ANYWHERE, TSEED_SUBJECT_FORMAT},
+    {"mime", WORD, TSEED_SUBJECT_FORMAT},
+    {"image", WORD, TSEED_SUBJECT_FORMAT},
+    {"extension", WORD, TSEED_SUBJECT_FORMAT},
+    {"zoom", ANYWHERE, TSEED_SUBJECT_LEVELS},
+    {"level", ANYWHERE, TSEED_SUBJECT_LEVELS},
+    {"resolution", ANYWHERE, TSEED_SUBJECT_LEVELS},
+    {"scale", WORD, TSEED_SUBJECT_LEVELS},
+    {"z", WORD, TSEED_SUBJECT_LEVELS},
+    {"grid", ANYWHERE, TSEED_SUBJECT_GRID},
+    {"matrix", ANYWHERE, TSEED_SUBJECT_GRID},
+    {"tileset", ANYWHERE, TSEED_SUBJECT_GRID},
+    {"srs", ANYWHERE, TSEED_SUBJECT_SYSTEM},
+    {"epsg", ANYWHERE, TSEED_SUBJECT_SYSTEM},
+    {"projection", ANYWHERE, TSEED_SUBJECT_SYSTEM},
+    {"crs", WORD, TSEED_SUBJECT_SYSTEM},
+    {"proj", WORD, TSEED_SUBJECT_SYSTEM},
+    {"box", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"bound", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"extent", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"envelope", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"coord", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"polygon", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"geom", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"region", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"corner", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"rectangle", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"latitude", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"longitude", ANYWHERE, TSEED_SUBJECT_BOX},
+    {"area", WORD, TSEED_SUBJECT_BOX},
+    {"aoi", WORD, TSEED_SUBJECT_BOX},
+    {"wkt", WORD, TSEED_SUBJECT_BOX},
+    {"geojson", WORD, TSEED_SUBJECT_BOX},
+    {"lat", WORD, TSEED_SUBJECT_BOX},
+    {"lon", WORD, TSEED_SUBJECT_BOX},
+    {"lng", WORD, TSEED_SUBJECT_BOX},
+    {"north", WORD, TSEED_SUBJECT_BOX},
+    {"south", WORD, TSEED_SUBJECT_BOX},
+    {"east", WORD, TSEED_SUBJECT_BOX},
+    {"west", WORD, TSEED_SUBJECT_BOX},
+    {"left", WORD, TSEED_SUBJECT_BOX},
+    {"right", WORD, TSEED_SUBJECT_BOX},
+    {"top", WORD, TSEED_SUBJECT_BOX},
+    {"bottom", WORD, TSEED_SUBJECT_BOX},
+    {"minx", WORD, TSEED_SUBJECT_BOX},
+    {"miny", WORD, TSEED_SUBJECT_BOX},
+    {"maxx", WORD, TSEED_SUBJECT_BOX},
+    {"maxy", WORD, TSEED_SUBJECT_BOX},
+    {"xmin", WORD, TSEED_SUBJECT_BOX},
+    {"ymin", WORD, TSEED_SUBJECT_BOX},
+    {"xmax", WORD, TSEED_SUBJECT_BOX},
+    {"ymax", WORD, TSEED_SUBJECT_BOX},
+    {"style", ANYWHERE, TSEED_SUBJECT_PARAMETER},
+    {"param", ANYWHERE, TSEED_SUBJECT_PARAMETER},
+    {"filter", ANYWHERE, TSEED_SUBJECT_PARAMETER},
+    {"dimension", ANYWHERE, TSEED_SUBJECT_PARAMETER},
+    {"elevation", ANYWHERE, TSEED_SUBJECT_PARAMETER},
+    {"cql", WORD, TSEED_SUBJECT_PARAMETER},
+    {"time", ALONE, TSEED_SUBJECT_PARAMETER},
+    {"type", ANYWHERE, TSEED_SUBJECT_KIND},
+    {"operation", ANYWHERE, TSEED_SUBJECT_KIND},
+    {"truncate", ANYWHERE, TSEED_SUBJECT_KIND},
+    {"action", WORD, TSEED_SUBJECT_KIND},
+    {"op", WORD, TSEED_SUBJECT_KIND},
+    {"mode", WORD, TSEED_SUBJECT_KIND},
+    {"job", WORD, TSEED_SUBJECT_KIND},
+    {"task", WORD, TSEED_SUBJECT_KIND},
+    {"command", WORD, TSEED_SUBJECT_KIND},
+    {"method", WORD, TSEED_SUBJECT_KIND},
+    {"kind", WORD, TSEED_SUBJECT_KIND},
+    {"seed", ALONE, TSEED_SUBJECT_KIND},
+    {"reseed", ALONE, TSEED_SUBJECT_KIND},
+    {"min", ALONE, TSEED_SUBJECT_LEVELS},
+    {"max", ALONE, TSEED_SUBJECT_LEVELS},
+    {"start", ALONE, TSEED_SUBJECT_LEVELS},
+    {"stop", ALONE, TSEED_SUBJECT_LEVELS},
+    {"end", ALONE, TSEED_SUBJECT_LEVELS},
+    {"from", ALONE, TSEED_SUBJECT_LEVELS},
+    {"to", ALONE, TSEED_SUBJECT_LEVELS},
+    {"layer", WORD, TSEED_SUBJECT_CHOICE},
+    {"workspace", WORD, TSEED_SUBJECT_CHOICE},
+    {"name", WORD, TSEED_SUBJECT_CHOICE},
+    {"state", WORD, TSEED_SUBJECT_CHOICE},
+    {"status", WORD, TSEED_SUBJECT_CHOICE},
+    {"id", WORD, TSEED_SUBJECT_CHOICE},
+    {"thread", WORD, TSEED_SUBJECT_CHOICE},
+    {"user", WORD, TSEED_SUBJECT_CHOICE},
+    {"host", WORD, TSEED_SUBJECT_CHOICE},
+    {"limit", WORD, TSEED_SUBJECT_CHOICE},
+    {"count", WORD, TSEED_SUBJECT_CHOICE},
+    {"page", WORD, TSEED_SUBJECT_CHOICE},
+    {"offset", WORD, TSEED_SUBJECT_CHOICE},
+    {"before", WORD, TSEED_SUBJECT_CHOICE},
+    {"after", WORD, TSEED_SUBJECT_CHOICE},
+    {"since", WORD, TSEED_SUBJECT_CHOICE},
+    {"until", WORD, TSEED_SUBJECT_CHOICE},
+    {"age", WORD, TSEED_SUBJECT_CHOICE},
+    {"date", WORD, TSEED_SUBJECT_CHOICE},
+};
+
+/* Members that GeoWebCache and programs around it send, whose names speak of parameters and that
+ * narrow nothing. */
+static const char *const harmless[] = {"parameterFilters", "filterUpdate", NULL};
+
+static int is_one_of(const char *name, const char *const *names)
 {
-    return apr_psprintf(pool, "Unknown member: '%s%s'. Is %s%s meant?", prefix, quoted, prefix,
-                        meant);
+    while (*names && apr_cstr_casecmp(name, *names) != 0) {
+        names++;
+    }
+    return *names != NULL;
 }
 
-const char *tseed_member_alias(const char *name, const tseed_alias_t *aliases, apr_pool_t *pool)
+static int is_small(char c)
 {
-    for (; aliases->name; aliases++) {
-        if (apr_cstr_casecmp(name, aliases->name) == 0) {
-            return sentence_of("", tseed_text_quote(name, QUOTE_MAX, pool), aliases->meant, pool);
+    return c >= 'a' && c <= 'z';
+}
+
+static int is_capital(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static int is_letter(char c)
+{
+    return is_small(c) || is_capital(c);
+}
+
+/* Whether `word` begins here and ends here: a word ends where a capital follows a small letter, and
+ * at anything that is no letter. It may have an s at its end. */
+static int stands_at(const char *name, const char *at, const char *word)
+{
+    const size_t length = strlen(word);
+    const char *end = at + length;
+    const char before = at > name ? at[-1] : 0;
+
+    if (apr_cstr_casecmpn(at, word, length) != 0 ||
+        (is_letter(before) && !(is_small(before) && is_capital(*at)))) {
+        return 0;
+    }
+    end += length > 1 && (*end == 's' || *end == 'S') && !is_small(end[1]);
+    return !is_letter(*end) || (is_small(end[-1]) && is_capital(*end));
+}
+
+static int has_word(const char *name, const char *word)
+{
+    const char *at = name;
+
+    while (*at && !stands_at(name, at, word)) {
+        at++;
+    }
+    return *at != 0;
+}
+
+static tseed_subject_t which_level(const char *letters)
+{
+    static const char *const firsts[] = {"min", "start", "first", "from", "begin", NULL};
+    static const char *const lasts[] = {"max", "stop", "end", "last", "to", NULL};
+
+    for (int i = 0; firsts[i]; i++) {
+        if (strstr(letters, firsts[i])) {
+            return TSEED_SUBJECT_FIRST_LEVEL;
         }
     }
-    return NULL;
+    for (int i = 0; lasts[i]; i++) {
+        if (strstr(letters, lasts[i])) {
+            return TSEED_SUBJECT_LAST_LEVEL;
+        }
+    }
+    return TSEED_SUBJECT_LEVELS;
 }
+
+tseed_subject_t tseed_name_subject(const char *name)
+{
+    char letters[NAME_MOST + 2];
+
+    letters[fold(letters, name)] = 0;
+    for (size_t i = 0; i < sizeof(vocabulary) / sizeof(vocabulary[0]); i++) {
+        const char *word = vocabulary[i].word;
+        const place_t place = vocabulary[i].place;
+
+        if (place == ANYWHERE ? strstr(letters, word) != NULL
+            : place == WORD   ? has_word(name, word)
+                              : strcmp(letters, word) == 0) {
+            return vocabulary[i].subject == TSEED_SUBJECT_LEVELS ? which_level(letters)
+                                                                 : vocabulary[i].subject;
+        }
+    }
+    return TSEED_SUBJECT_NONE;
+}
+
+/* ---- members ---- */
 
 static int is_noted(const char *ignored, const char *name)
 {
@@ -117,8 +305,7 @@ static int is_noted(const char *ignored, const char *name)
     return 0;
 }
 
-/* Adds a name, once. */
-static void note(const char **ignored, const char *name, apr_pool_t *pool)
+void tseed_members_note(const char **ignored, const char *name, apr_pool_t *pool)
 {
     if (!*ignored) {
         *ignored = name;
@@ -127,18 +314,57 @@ static void note(const char **ignored, const char *name, apr_pool_t *pool)
     }
 }
 
-const char *tseed_member_unknown(const char **ignored, const char *part, const char *name,
-                                 const char *const *known, apr_pool_t *pool)
+/* The sentence about a name that is refused, though nobody knows what is meant. */
+static const char *not_known(const tseed_members_t *members, const char *name, apr_pool_t *pool)
+{
+    const char *list = NULL;
+
+    for (int i = 0; members->known[i]; i++) {
+        list = list ? apr_pstrcat(pool, list, ", ", members->known[i], NULL) : members->known[i];
+    }
+    return list ? apr_psprintf(pool, "Unknown member: '%s'. Possible here: %s", name, list)
+                : apr_psprintf(pool, "Unknown member: '%s'. None is possible here", name);
+}
+
+const char *tseed_member_unknown(tseed_unknown_t *unknown, const tseed_members_t *members,
+                                 const char *part, const char *name, int is_empty, apr_pool_t *pool)
 {
     const char *quoted = tseed_text_quote(name, QUOTE_MAX, pool);
     const char *prefix = *part ? apr_pstrcat(pool, part, ".", NULL) : "";
-    const char *meant = tseed_name_meant(name, known);
+    const char *whole = apr_pstrcat(pool, prefix, quoted, NULL);
+    const char *meant = is_empty ? NULL : tseed_name_meant(name, members->known);
 
     if (meant) {
-        return sentence_of(prefix, quoted, meant, pool);
+        return apr_psprintf(pool, "Unknown member: '%s'. Is %s%s meant?", whole, prefix, meant);
     }
-    note(ignored, apr_pstrcat(pool, prefix, quoted, NULL), pool);
+    if (!is_empty && !is_one_of(name, harmless)) {
+        meant = members->meant[tseed_name_subject(name)];
+        if (meant && *meant) {
+            return apr_psprintf(pool, "Unknown member: '%s'. Is %s meant?", whole, meant);
+        }
+        if (meant || members->is_closed) {
+            return not_known(members, whole, pool);
+        }
+    }
+    tseed_members_note(&unknown->ignored, whole, pool);
+    unknown->dropped = is_empty || unknown->dropped ? unknown->dropped : whole;
     return NULL;
+}
+
+const char *tseed_member_hollow(const tseed_node_t *node, apr_pool_t *pool)
+{
+    const tseed_node_t *attribute = node->attributes;
+
+    while (attribute && tseed_node_is_empty(attribute)) {
+        attribute = attribute->next;
+    }
+    return attribute && !tseed_node_has_content(node)
+               ? apr_psprintf(pool,
+                              "%s of line %d has the attribute %s and no content: a value stands "
+                              "between the tags",
+                              node->name, node->line,
+                              tseed_text_quote(attribute->name, QUOTE_MAX, pool))
+               : NULL;
 }
 
 const char *tseed_members_joined(const char *ignored, apr_pool_t *pool)

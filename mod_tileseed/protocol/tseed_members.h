@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Members of a request that the module does not know: misspelt ones are refused, others are noted.
+/* Members of a request that the module does not know: the ones that could narrow the request are
+ * refused, others are noted.
  *
- * A client may send members that this module does not know. A name that is almost a known one is a
- * mistake: a task that ignored `zoomstop` would seed every level. A name is a mistake, too, when
- * other services use it for a member that limits a task: a truncate that ignored `bbox` would
- * remove everything.
+ * The rule: a request never comes to mean more than it says. A task that ignored `zoomstop` would
+ * seed every level, a truncate that ignored `boundingBox` would remove everything. So a name is
+ * refused that is almost a known one, or that speaks of what a request can be narrowed by: levels,
+ * boxes, grid sets, reference systems, formats, parameters, the kind of the task. Every reader of
+ * documents, forms and queries asks here. A truncate takes no unknown member at all, which
+ * tseed_seed_document_resolve sees to.
  *
  * Any thread. Results and sentences live in the pool that a call takes.
  */
 #ifndef TSEED_MEMBERS_H
 #define TSEED_MEMBERS_H
 
-#include <apr_pools.h>
+#include "protocol/tseed_node.h"
 
 /* The known name that `name` is meant to be. Case, `-` and `_` do not count. A known name of up to
  * four letters may differ in one letter, a longer one in two. A letter that was added or left out
@@ -20,21 +23,54 @@
  * them. `known` ends with NULL and does not have `name` itself. */
 const char *tseed_name_meant(const char *name, const char *const *known);
 
-/* Judges a member whose name is none of `known`. `part` is the member in which it stands, "" for
- * the root. Adds the name to *ignored, one name a line, each once, cut when there are many, and
- * returns NULL. Or returns the sentence of a 400 that says which name is meant. */
-const char *tseed_member_unknown(const char **ignored, const char *part, const char *name,
-                                 const char *const *known, apr_pool_t *pool);
+/* What a name speaks of. CHOICE: of which tasks, layers or pages. */
+typedef enum {
+    TSEED_SUBJECT_NONE,
+    TSEED_SUBJECT_FIRST_LEVEL,
+    TSEED_SUBJECT_LAST_LEVEL,
+    TSEED_SUBJECT_LEVELS,
+    TSEED_SUBJECT_BOX,
+    TSEED_SUBJECT_GRID,
+    TSEED_SUBJECT_SYSTEM,
+    TSEED_SUBJECT_FORMAT,
+    TSEED_SUBJECT_PARAMETER,
+    TSEED_SUBJECT_KIND,
+    TSEED_SUBJECT_CHOICE,
+    TSEED_SUBJECTS
+} tseed_subject_t;
 
-/* A name that other services use for one that is known here. */
+/* What a name of a member or field speaks of, in any case. */
+tseed_subject_t tseed_name_subject(const char *name);
+
+/* The members that may stand in one place, and how unknown ones are judged there. */
 typedef struct {
-    const char *name, *meant;
-} tseed_alias_t;
+    const char *const *known;          /* ends with NULL */
+    const char *meant[TSEED_SUBJECTS]; /* what a name that speaks of the subject is meant to be; "":
+                                        * it is refused all the same; NULL: it narrows nothing */
+    int is_closed;                     /* every unknown name is refused */
+} tseed_members_t;
 
-/* NULL, or the sentence of a 400 that says which name is meant; `aliases` ends with a name NULL. */
-const char *tseed_member_alias(const char *name, const tseed_alias_t *aliases, apr_pool_t *pool);
+/* The unknown members of a request so far. */
+typedef struct {
+    const char *ignored; /* all that were noted, one a line; NULL: none */
+    const char *dropped; /* the first of them that is not empty; NULL: all are empty */
+} tseed_unknown_t;
+
+/* Judges a member whose name is none of members->known. `part` is the member in which it stands, ""
+ * for the root. Notes the name, each once, cut when there are many, and returns NULL. Or returns
+ * the sentence of a 400, which says which name is meant. An empty member is always noted. */
+const char *tseed_member_unknown(tseed_unknown_t *unknown, const tseed_members_t *members,
+                                 const char *part, const char *name, int is_empty,
+                                 apr_pool_t *pool);
+
+/* A known member that has no content, and attributes that say something: the sentence of a 400. A
+ * value that stands in attributes would be lost. NULL: it is no such member. */
+const char *tseed_member_hollow(const tseed_node_t *node, apr_pool_t *pool);
 
 /* The lines of `ignored` joined by ", ". */
 const char *tseed_members_joined(const char *ignored, apr_pool_t *pool);
+
+/* Notes a name among the lines of *ignored. */
+void tseed_members_note(const char **ignored, const char *name, apr_pool_t *pool);
 
 #endif

@@ -3,6 +3,7 @@
 /* The disk quota configuration: defaults, and how a document changes it. */
 #include "protocol/tseed_quota_config.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <limits.h>
 #include <string.h>
@@ -68,7 +69,7 @@ typedef struct {
     const tseed_catalog_t *catalog;
     const apr_array_header_t *only;
     const char *forbidden; /* as in tseed_quota_change_t */
-    const char *ignored;   /* unknown members, one a line, or NULL */
+    tseed_unknown_t unknown;
     apr_pool_t *pool;
 } merge_t;
 
@@ -149,6 +150,17 @@ static const char *stands_twice(const tseed_node_t *node, apr_pool_t *pool)
     return apr_psprintf(pool, "%s stands twice, again in line %d", node->name, node->line);
 }
 
+/* Members that are absent keep their values: an unknown one is refused only if it is misspelt, be
+ * it empty: an empty list removes quotas. */
+static const char *merge_unknown(merge_t *merge, const char *part, const tseed_node_t *node,
+                                 const char *const *known)
+{
+    const tseed_members_t members = {.known = known};
+
+    return tseed_member_unknown(&merge->unknown, &members, part, node->name,
+                                0, merge->pool);
+}
+
 /* Whether each member of a part stands once and is spelt right; those that are none of `known` are
  * noted. */
 static const char *check_members(merge_t *merge, const tseed_node_t *part, const char *const *known)
@@ -160,8 +172,7 @@ static const char *check_members(merge_t *merge, const tseed_node_t *part, const
         int place = find_word(known, node->name);
 
         if (place < 0) {
-            problem =
-                tseed_member_unknown(&merge->ignored, part->name, node->name, known, merge->pool);
+            problem = merge_unknown(merge, part->name, node, known);
         } else if (seen & 1u << place) {
             problem = stands_twice(node, merge->pool);
         } else {
@@ -206,10 +217,18 @@ static const char *read_quota(merge_t *merge, tseed_quota_t *quota, const tseed_
 
 /* ---- members ---- */
 
+/* In any case, as Python and .NET write them too. */
 static const char *merge_enabled(merge_t *merge, const tseed_node_t *node)
 {
     static const char *const words[] = {"false", "true", NULL};
+    const char *text = tseed_node_trimmed(node, merge->pool);
 
+    for (int i = 0; words[i]; i++) {
+        if (apr_cstr_casecmp(text, words[i]) == 0) {
+            merge->config->enabled = i;
+            return NULL;
+        }
+    }
     return read_word(&merge->config->enabled, node, words, merge->pool);
 }
 
@@ -345,11 +364,16 @@ static const char *merge_layer_quotas(merge_t *merge, const tseed_node_t *node)
         return read_layer_quota(merge, node);
     }
     for (const tseed_node_t *entry = node->children; entry && !problem; entry = entry->next) {
-        if (strcmp(entry->name, "LayerQuota") == 0) {
+        const int is_entry = strcmp(entry->name, "LayerQuota") == 0;
+
+        if (is_entry && tseed_node_is_blank(entry) && !entry->children && !entry->next &&
+            entry == node->children) {
+            return NULL; /* the list of an encoder that keeps the wrapper: none */
+        }
+        if (is_entry) {
             problem = read_layer_quota(merge, entry);
         } else {
-            problem =
-                tseed_member_unknown(&merge->ignored, node->name, entry->name, known, merge->pool);
+            problem = merge_unknown(merge, node->name, entry, known);
         }
     }
     return problem;
@@ -375,16 +399,6 @@ static const struct {
     {"layerQuotas", merge_layer_quotas, 1},
 };
 #define MEMBERS (sizeof(members) / sizeof(members[0]))
-
-static const char *merge_unknown(merge_t *merge, const tseed_node_t *node)
-{
-    const char *known[MEMBERS + 1] = {NULL};
-
-    for (size_t i = 0; i < MEMBERS; i++) {
-        known[i] = members[i].name;
-    }
-    return tseed_member_unknown(&merge->ignored, "", node->name, known, merge->pool);
-}
 
 /* Whether all but the quotas of layers is the same. */
 static int is_same(const tseed_quota_config_t *a, const tseed_quota_config_t *b)
@@ -421,7 +435,16 @@ static const char *merge_member(merge_t *merge, const tseed_node_t *node, unsign
         i++;
     }
     if (i == MEMBERS) {
-        return merge_unknown(merge, node);
+        const char *known[MEMBERS + 1] = {NULL};
+
+        for (i = 0; i < MEMBERS; i++) {
+            known[i] = members[i].name;
+        }
+        return merge_unknown(merge, "", node, known);
+    }
+    problem = tseed_member_hollow(node, merge->pool);
+    if (problem) {
+        return problem;
     }
     if (!members[i].is_list && *seen & 1u << i) {
         return stands_twice(node, merge->pool);
@@ -458,7 +481,7 @@ const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_
     if (!problem) {
         change->config = next;
         change->root = top->name;
-        change->ignored = merge.ignored ? tseed_members_joined(merge.ignored, pool) : NULL;
+        change->ignored = merge.unknown.ignored;
     }
     return problem;
 }

@@ -44,7 +44,7 @@ typedef struct {
     const apr_array_header_t *only; /* in: layers (const char *) that the client sees; NULL: all */
     const char *forbidden; /* out: the member that is not this client's to change, or NULL */
     const char *root;      /* out: the root's name, to be used in the answer */
-    const char *ignored;   /* out: the unknown members joined by ", ", or NULL */
+    const char *ignored;   /* out: the unknown members, one a line, or NULL */
 } tseed_quota_change_t;
 
 /* Reads the body, checks every member, and only then changes anything. NULL, or the whole body of

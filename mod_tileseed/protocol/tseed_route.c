@@ -22,6 +22,9 @@ typedef enum { NOTHING, LAYER, NUMBER, NUMBER_AND_LEVEL, FILENAME, HOST } variab
 /* A suffix that tells the format of the body: .xml or .json. */
 static const char either_format[] = ".*";
 
+/* An address without suffix: headers or the body tell the format. */
+static const char open_format[] = "";
+
 typedef struct {
     const char *prefix;
     variable_t variable;
@@ -39,6 +42,8 @@ static const row_t rows[] = {
     {"/seed/", LAYER, either_format, .get = TSEED_ACTION_LIST, .post = TSEED_ACTION_SEED},
     {"/seed/", LAYER, "", .post = TSEED_ACTION_KILL},
     {"/diskquota", NOTHING, either_format, .get = TSEED_ACTION_QUOTA_GET,
+     .put = TSEED_ACTION_QUOTA_PUT},
+    {"/diskquota", NOTHING, open_format, .get = TSEED_ACTION_QUOTA_GET,
      .put = TSEED_ACTION_QUOTA_PUT},
     {"/diskquota/usage", NOTHING, ".json", .get = TSEED_ACTION_USAGE},
     {"/diskquota/usage/", NUMBER, ".json", .delete = TSEED_ACTION_FORGET},
@@ -71,6 +76,7 @@ static long length_before(const char *text, const char *suffix)
 /* The same for a row's suffix; tells the format. */
 static long cut_suffix(tseed_route_t *route, const char *text, const char *suffix)
 {
+    route->is_open = suffix == open_format;
     if (suffix != either_format) {
         return length_before(text, suffix);
     }

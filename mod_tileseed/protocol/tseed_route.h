@@ -16,7 +16,7 @@ typedef enum {
     TSEED_ACTION_LIST,      /* GET seed/<layer>.xml|json, seed.json */
     TSEED_ACTION_KILL,      /* POST seed, seed/<layer>; a body that begins with { or < is a seed
                              * request for that layer, which is the handler's to see */
-    TSEED_ACTION_QUOTA_GET, /* GET diskquota.xml|json */
+    TSEED_ACTION_QUOTA_GET, /* GET diskquota.xml|json, diskquota */
     TSEED_ACTION_QUOTA_PUT,
     TSEED_ACTION_USAGE,     /* GET diskquota/usage.json */
     TSEED_ACTION_FORGET,    /* DELETE diskquota/usage/<id>.json */
@@ -50,6 +50,7 @@ typedef struct {
     unsigned allowed;              /* mask of the address's methods */
     const char *layer;             /* decoded, not empty; NULL: the address names none */
     tseed_format_of_body_t format; /* of an address that ends in .xml or .json, either allowed */
+    int is_open;                   /* either is allowed, and the address does not say which */
     int64_t number;                /* of a task or tile set that the address names */
     int level;                     /* likewise */
     const char *file;              /* of the page; NULL: the address names none */

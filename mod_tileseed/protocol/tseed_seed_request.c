@@ -20,6 +20,9 @@ typedef struct {
     const tseed_layer_t *layer;
     const tseed_subset_t *subset;
     const tseed_format_t *format;
+    const char *ignored; /* as in tseed_unknown_t */
+    int is_above;        /* a truncate of levels above the layer's last one */
+    int ends_at_once;    /* at the first failure */
     apr_pool_t *pool;
 } request_t;
 
@@ -90,20 +93,45 @@ static const char *find_by_srs(request_t *request)
                               srs, request->layer->name, list_gridsets(request->layer, NULL, pool));
 }
 
-static const char *resolve_gridset(request_t *request)
+static const char *find_by_name(request_t *request)
 {
     const tseed_layer_t *layer = request->layer;
     const char *name = request->document->gridset;
 
-    if (!name && request->document->srs) {
-        return find_by_srs(request);
-    }
     request->subset = name ? tseed_layer_find_subset(layer, name)
                            : &APR_ARRAY_IDX(layer->subsets, 0, tseed_subset_t);
     return request->subset ? NULL
                            : apr_psprintf(request->pool, "Unknown gridSetId: '%s'. Layer %s has %s",
                                           tseed_text_quote(name, QUOTE_MAX, request->pool),
                                           layer->name, list_gridsets(layer, NULL, request->pool));
+}
+
+/* Whether `text` is the EPSG code of the grid set that was found. */
+static int is_own_srs(const request_t *request, const char *text)
+{
+    int64_t srs;
+
+    return tseed_text_int64(&srs, text, 0, INT64_MAX) == 0 &&
+           tseed_srs_same(request->subset->gridset->srs, srs);
+}
+
+static const char *resolve_gridset(request_t *request)
+{
+    const tseed_seed_document_t *document = request->document;
+    const int has_name = document->gridset != NULL;
+    const char *problem = !has_name && document->srs ? find_by_srs(request) : find_by_name(request);
+
+    if (!problem && has_name && document->srs && !is_own_srs(request, document->srs)) {
+        tseed_members_note(&request->ignored, "srs", request->pool);
+    }
+    if (!problem && document->bounds_srs && !is_own_srs(request, document->bounds_srs)) {
+        problem = apr_psprintf(
+            request->pool,
+            "bounds.srs must be that of grid set %s, EPSG code %" APR_INT64_T_FMT ", not '%s'",
+            request->subset->gridset->name, (int64_t)request->subset->gridset->srs,
+            tseed_text_quote(document->bounds_srs, QUOTE_MAX, request->pool));
+    }
+    return problem;
 }
 
 /* ---- where: zooms and bounds ---- */
@@ -125,12 +153,13 @@ static const char *resolve_zooms(request_t *request)
     if (document->zoom_start && document->zoom_stop && start > stop) {
         return apr_psprintf(request->pool, "zoomStart %d is greater than zoomStop %d", start, stop);
     }
-    if (start > last || stop < first) {
+    request->is_above = start > last && request->task->type == TSEED_TRUNCATE;
+    if ((start > last && !request->is_above) || stop < first) {
         return apr_psprintf(request->pool, "%s %d: layer %s has no such level in %s, but %d to %d",
                             start > last ? "zoomStart" : "zoomStop", start > last ? start : stop,
                             request->layer->name, request->subset->gridset->name, first, last);
     }
-    request->task->zoom_start = start < first ? first : start;
+    request->task->zoom_start = start < first ? first : start > last ? last : start;
     request->task->zoom_stop = stop > last ? last : stop;
     return NULL;
 }
@@ -178,7 +207,7 @@ static const char *resolve_bounds(request_t *request)
     const char *problem;
 
     task->bounds = request->subset->extent;
-    task->has_area = 1;
+    task->has_area = !request->is_above;
     if (!request->document->coords) {
         return NULL;
     }
@@ -186,7 +215,8 @@ static const char *resolve_bounds(request_t *request)
     if (problem) {
         return problem;
     }
-    task->has_area = tseed_bounds_intersect(&task->bounds, &asked, &request->subset->extent) &&
+    task->has_area = !request->is_above &&
+                     tseed_bounds_intersect(&task->bounds, &asked, &request->subset->extent) &&
                      !is_area_lost(&asked, &task->bounds);
     if (!task->has_area) {
         task->bounds = asked;
@@ -195,6 +225,18 @@ static const char *resolve_bounds(request_t *request)
 }
 
 /* ---- what and how ---- */
+
+/* A truncate without a member that might limit it would remove more than was said. */
+static const char *refuse_dropped(const request_t *request)
+{
+    const char *name = request->document->unknown.dropped;
+
+    return name ? apr_psprintf(request->pool,
+                               "Unknown member: '%s'. A truncate is refused rather than done "
+                               "without it: leave it out if it says nothing",
+                               name)
+                : NULL;
+}
 
 static const char *resolve_type(request_t *request)
 {
@@ -206,7 +248,7 @@ static const char *resolve_type(request_t *request)
     for (int i = TSEED_SEED; i <= TSEED_TRUNCATE; i++) {
         if (apr_cstr_casecmp(type, tseed_task_type_name(i)) == 0) {
             request->task->type = i;
-            return NULL;
+            return i == TSEED_TRUNCATE ? refuse_dropped(request) : NULL;
         }
     }
     return apr_psprintf(request->pool,
@@ -257,7 +299,7 @@ static const char *resolve_failures(request_t *request)
 
     task->retries = request->layer->retries;
     task->failure_limit = request->layer->failure_limit;
-    problem = read_whole(&task->retries, "tileFailureRetryCount", document->retry_count, 0,
+    problem = read_whole(&task->retries, "tileFailureRetryCount", document->retry_count, -1,
                          request->pool);
     if (!problem) {
         problem =
@@ -268,6 +310,12 @@ static const char *resolve_failures(request_t *request)
         problem = read_whole(&limit, "totalFailuresBeforeAborting", document->failure_limit, -1,
                              request->pool);
         task->failure_limit = limit;
+    }
+    if (task->retries == -1) { /* what GeoWebCache's page fills in: none, and the first failure is
+                                * the end */
+        task->retries = 0;
+        task->failure_limit = 0;
+        request->ends_at_once = 1;
     }
     return problem;
 }
@@ -301,11 +349,12 @@ static void take_snapshot(request_t *request)
     task->gridset_print = tseed_gridset_print(gridset, request->pool);
     task->store_print = tseed_store_layout_print(&layer->store, request->pool);
     task->requested_by = "";
-    task->ignored = request->document->ignored ? request->document->ignored : "";
+    task->ignored = request->ignored ? request->ignored : "";
     if (task->has_area) {
         tseed_positions_init_derived(&positions, gridset, &task->bounds, &shape, &task->derived);
         task->tiles_total = positions.tiles;
-        if (!request->document->failure_limit && layer->failure_is_share) {
+        if (!request->document->failure_limit && !request->ends_at_once &&
+            layer->failure_is_share) {
             task->failure_limit = share_of(positions.count, layer->failure_limit);
         }
     }
@@ -318,7 +367,11 @@ const char *tseed_seed_document_resolve(tseed_task_t *task, tseed_tileset_t *til
     static const char *(*const steps[])(request_t *) = {
         resolve_type,   resolve_gridset, resolve_zooms,   resolve_bounds,
         resolve_format, resolve_threads, resolve_failures};
-    request_t request = {.task = task, .document = document, .layer = layer, .pool = pool};
+    request_t request = {.task = task,
+                         .document = document,
+                         .layer = layer,
+                         .ignored = document->unknown.ignored,
+                         .pool = pool};
     const char *problem = NULL;
 
     memset(task, 0, sizeof(*task));

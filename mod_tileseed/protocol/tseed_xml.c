@@ -81,6 +81,29 @@ static void note_error(void *context, libxml_error_t *error)
                            error->line, (int)strcspn(what, "\r\n"), what);
 }
 
+/* Attributes with their prefixes; a declaration of a namespace is none. */
+static void copy_attributes(const reader_t *reader, tseed_node_t *node, const xmlNode *element)
+{
+    for (const xmlAttr *one = element->properties; one; one = one->next) {
+        const char *name = apr_pstrdup(reader->pool, (const char *)one->name);
+        xmlChar *text = xmlNodeGetContent((const xmlNode *)one);
+
+        if (one->ns && one->ns->prefix) {
+            name = apr_pstrcat(reader->pool, (const char *)one->ns->prefix, ":", name, NULL);
+        }
+        tseed_node_add_attribute(
+            node, name, apr_pstrdup(reader->pool, text ? (const char *)text : ""), reader->pool);
+        xmlFree(text);
+    }
+}
+
+/* Whether a piece of text says something. */
+static int is_said(const xmlNode *piece)
+{
+    return (piece->type == XML_TEXT_NODE || piece->type == XML_CDATA_SECTION_NODE) &&
+           !xmlIsBlankNode(piece);
+}
+
 static const char *local_name(const xmlNode *element, apr_pool_t *pool)
 {
     const char *colon = strchr((const char *)element->name, ':'); /* of an undeclared prefix */
@@ -99,12 +122,15 @@ static tseed_node_t *copy_element(reader_t *reader, xmlNode *element, int depth)
         reader->problem = too_deep(reader);
         return node;
     }
+    copy_attributes(reader, node, element);
     for (xmlNode *child = element->children; child; child = child->next) {
         if (child->type == XML_ELEMENT_NODE) {
             *slot = copy_element(reader, child, depth + 1);
             slot = &(*slot)->next;
         }
+        node->is_mixed |= is_said(child);
     }
+    node->is_mixed &= node->children != NULL;
     if (!node->children) {
         xmlChar *text = xmlNodeGetContent(element);
 

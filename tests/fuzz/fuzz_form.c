@@ -34,11 +34,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_t *pool = target_pool();
     const char *text = apr_pstrmemdup(pool, (const char *)data, size);
     const char *query = *text == '?' ? text + 1 : NULL;
-    const char *code = NULL;
-    unsigned mask = 0;
+    tseed_kill_t kill;
 
-    if (!tseed_kill_code_read(&mask, &code, query ? NULL : text, query ? 0 : size, query, pool)) {
-        check_code(mask, code);
+    if (!tseed_kill_code_read(&kill, query ? NULL : text, query ? 0 : size, query, pool)) {
+        check_code(kill.mask, kill.code);
     }
     check_fields(tseed_form_read(text, size, pool), pool);
     apr_pool_destroy(pool);

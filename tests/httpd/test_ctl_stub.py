@@ -230,7 +230,7 @@ def test_the_estimate():
 def test_an_estimate_without_end():
     """More bytes than any integer holds are told in the largest unit."""
     document = {'estimate': {'tiles': 1537228672809129301, 'metatiles': 96076792050570581,
-                             'tilesPresent': 0, 'tilesPruned': 0, 'tilesToMake': 1537228672809129301,
+                             'tilesPresent': 0, 'tilesPruned': 0, 'tilesToMake': 15372286728091,
                              'seconds': {'expected': 1e18, 'low': 9e17, 'high': 2e18},
                              'bytes': {'expected': 2.5e22, 'low': 1e22, 'high': 9e22}}}
     with Stub({'GET estimate/world.json': document}) as stub:

@@ -50,12 +50,50 @@ def test_seed_form(httpd, upstream):
 
 
 @one_mpm
+def test_seed_form_as_the_page_fills_it_in(httpd, upstream):
+    """With its fields for failures, -1 among them, in the body, in the query, and in both."""
+    serve(httpd, upstream)
+    form = {**FORM, 'tileFailureRetryCount': '-1', 'tileFailureRetryWaitTime': '100',
+            'totalFailuresBeforeAborting': '1000'}
+    query = urllib.parse.urlencode(form)
+    assert post(httpd, form)['zoomStop'] == 15
+    assert post(httpd, {}, f'{STATES}?{query}')['zoomStop'] == 15
+    assert post(httpd, {'minX': '', 'zoomStop': '3'}, f'{STATES}?zoomStart=1&zoomStop=03')[
+        'zoomStart'] == 1
+    assert refused(httpd, 400, 'POST', f'{STATES}?{query}', 'minX=&zoomStop=3') == (
+        "zoomStop is '15' in the query and '3' in the body")
+
+
+@one_mpm
+def test_list_form(httpd, upstream):
+    """Lists the tasks of the layer or of all; other forms are told what they are."""
+    serve(httpd, upstream)
+    states, roads = number_of(seed(httpd, 'topp:states')), number_of(seed(httpd, 'roads'))
+    for address, what, numbers in ((STATES, 'layer', [states]), (STATES, 'all', [states, roads]),
+                                   ('/rest/seed', 'all', [states, roads])):
+        answer = ask(httpd, 'POST', address, f'list={what}')
+        assert kind(answer) == HTML and answer.text.startswith('<html>')
+        assert [int(number) for number in re.findall(r'\[(\d+): ', answer.text)] == numbers
+    assert refused(httpd, 400, 'POST', STATES, 'list=x') == (
+        "Unknown list: 'x'. One of layer|all is expected")
+    assert refused(httpd, 400, 'POST', STATES, '--b\r\nContent-Disposition: form-data; name="minX"'
+                   '\r\n\r\n\r\n--b--\r\n').startswith('A form as multipart/form-data is not read')
+
+
+@one_mpm
 @pytest.mark.parametrize('fields, message', (
     ({'type': ''}, "Unknown type: ''. One of seed|reseed|truncate is expected"),
     ({'type': 'sed'}, "Unknown type: 'sed'. One of seed|reseed|truncate is expected"),
     ({'minX': '1', 'bbox': '1,2,3,4'},
      'bbox and minX, minY, maxX, maxY say the same: only one of them may be filled in'),
     ({'minX': '', 'extent': '1,2,3,4'}, "Unknown member: 'extent'. Is bbox meant?"),
+    ({'zoomEnd': '4'}, "Unknown member: 'zoomEnd'. Is zoomStop meant?"),
+    ({'srs': '3857'}, "Unknown member: 'srs'. Is gridSetId meant?"),
+    ({'STYLES': 'outline'}, "Unknown member: 'STYLES'. Is parameter_NAME meant?"),
+    ({'format': 'image/jpeg'}, "tileFormat 'image/png' and format 'image/jpeg' say two things"),
+    ({'zoomstop': '3'}, "zoomstop is there twice, with '15' and '3'"),
+    ({'type': 'truncate', 'submit': 'Go'}, "Unknown member: 'submit'. A truncate is refused rather "
+     'than done without it: leave it out if it says nothing'),
     ({'minX': '1'}, "bounds must be four numbers, minx, miny, maxx, maxy: '' is none"),
     ({'gridSetId': 'x'},
      "Unknown gridSetId: 'x'. Layer topp:states has EPSG:4326, EPSG:900913"),

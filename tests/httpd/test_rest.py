@@ -28,6 +28,7 @@ ADDRESSES = {
     '/rest/seed/topp:states.xml': GET | POST,
     '/rest/seed/topp:states.json': GET | POST,
     '/rest/seed/nowhere.xml': GET | POST,
+    '/rest/diskquota': GET | PUT,
     '/rest/diskquota.xml': GET | PUT,
     '/rest/diskquota.json': GET | PUT,
     '/rest/diskquota/cleanup': POST,
@@ -39,7 +40,7 @@ ADDRESSES = {
 METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'PROPFIND', 'MOVE', 'BREW')
 
 NOT_THERE = ('/rest/page', '/rest/page/', '/rest/seed.xml', '/rest/seed.txt', '/rest/seeds',
-             '/rest/seed/a/b.xml', '/rest/seed/a/b', '/rest/diskquota', '/rest/diskquota/',
+             '/rest/seed/a/b.xml', '/rest/seed/a/b', '/rest/diskquota/',
              '/rest/diskquota.txt', '/rest/diskquota.xml/', '/rest/masstruncate',
              '/rest/layers.xml', '/rest/tasks/1', '/rest/tasks/1.xml', '/rest/tasks/x.json',
              '/rest/tasks/0.json', '/rest/tasks/-1.json', '/rest/tasks/1/2.json',
@@ -86,7 +87,7 @@ def test_unknown_addresses(httpd, upstream, method):
     for address in NOT_THERE:
         ask(httpd, method, address, status=404)
     if method == 'GET':
-        for address in ('/rest/tasks/1', '/rest/layers', '/rest/diskquota', '/rest/nothing'):
+        for address in ('/rest/tasks/1', '/rest/layers', '/rest/overview', '/rest/nothing'):
             suffix = '' if address == '/rest/nothing' else '; .json is missing at its end'
             assert ask(httpd, 'GET', address, status=404).text == (
                 'there is nothing at this address' + suffix)
@@ -125,6 +126,27 @@ def test_types_of_answers(httpd, upstream):
 
 
 @one_mpm
+def test_quota_without_a_suffix(httpd, upstream):
+    """XML unless Accept wants JSON alone; a PUT in the format of its body, whatever its label."""
+    serve(httpd, upstream)
+    for accept, expected in (('application/json', JSON), ('application/JSON;charset=utf-8', JSON),
+                             ('application/json, */*', XML), ('text/xml, application/json', XML),
+                             ('*/*', XML), ('', XML), ('application/jsonish', XML)):
+        answer = ask(httpd, 'GET', '/rest/diskquota', headers={'Accept': accept})
+        assert kind(answer) == expected, accept
+    for body, expected in (('{"cacheQuotaConfiguration":{"cacheCleanUpFrequency":7}}', JSON),
+                           (' <cacheQuotaConfiguration><cacheCleanUpFrequency>8'
+                            '</cacheCleanUpFrequency></cacheQuotaConfiguration>', XML)):
+        for label in ('application/json', 'text/xml', 'application/x-www-form-urlencoded', ''):
+            answer = ask(httpd, 'PUT', '/rest/diskquota', body, headers={'Content-Type': label})
+            assert kind(answer) == expected
+    assert '<cacheCleanUpFrequency>8<' in ask(httpd, 'GET', '/rest/diskquota').text
+    for label, words in (('application/json', 'JSON is expected'), ('text/xml', 'XML is expected')):
+        assert words in refused(httpd, 400, 'PUT', '/rest/diskquota', '',
+                                headers={'Content-Type': label})
+
+
+@one_mpm
 def test_types_survive_the_server_s_own(httpd, upstream):
     """AddDefaultCharset, AddType and AddEncoding of the server do not reach our answers."""
     serve(httpd, upstream, 'AddDefaultCharset UTF-8\nAddType text/weird .json\n'
@@ -143,12 +165,46 @@ def layers_of(upstream, *names):
 
 
 @one_mpm
-def test_queries_are_ignored(httpd, upstream):
-    """On seed requests, lists and quota."""
+def test_queries_of_seed_requests(httpd, upstream):
+    """They are read as the page's form is; one that contradicts the body is refused, one that
+    could narrow and is not known as well; what narrows nothing is named."""
     serve(httpd, upstream)
-    number = number_of(ask(httpd, 'POST', '/rest/seed/roads.xml?kill_all=all&type=truncate',
+    answer = ask(httpd, 'POST', '/rest/seed/topp:states.json?zoomStop=03&minX=0&minY=0&maxX=9'
+                 '&maxY=9&parameter_STYLES=outline&workspace=topp&_=1&kill_all=all',
+                 '{"seedRequest":{"zoomStop":3,"gridSetId":"EPSG:4326"}}')
+    assert answer.headers['TileSeed-Warning'] == 'ignored: workspace, _, kill_all'
+    found = task(httpd, number_of(answer))
+    assert (found['zoomStop'], found['bounds']) == (3, [0, 0, 9, 9])
+    assert found['parameters'] == {'STYLES': 'outline'}
+    assert found['ignored'] == ['workspace', '_', 'kill_all']
+    number = number_of(ask(httpd, 'POST', '/rest/seed/roads.xml?type=truncate&f=json',
                            LEAST['xml']))
-    assert task(httpd, number)['type'] == 'seed'
+    assert ended(httpd, number)['type'] == 'truncate'
+    for query, body, message in (
+            ('zoomStop=3', '<zoomStop>5</zoomStop>',
+             "zoomStop is '3' in the query and '5' in the body"),
+            ('type=truncate', '<type>seed</type>',
+             "type is 'truncate' in the query and 'seed' in the body"),
+            ('zoomEnd=3', '', "Unknown member: 'zoomEnd'. Is zoomStop meant?"),
+            ('zoomstopp=3', '', "Unknown member: 'zoomstopp'. Is zoomStop meant?"),
+            ('boundingBox=1,2,3,4', '', "Unknown member: 'boundingBox'. Is bbox meant?"),
+            ('TIME=2026', '', "Unknown member: 'TIME'. Is parameter_NAME meant?"),
+            ('parameter_TIME=2026', '', "layer roads has no parameter 'TIME', it has none"),
+            ('type=truncate', '<priority>1</priority>', "Unknown member: 'priority'. A truncate is "
+             'refused rather than done without it: leave it out if it says nothing'),
+            ('gridSetId=EPSG:3857', '<srs><number>4326</number></srs>',
+             "bounds.srs must be that of grid set EPSG:3857, EPSG code 3857, not '4326'")):
+        body = f'<seedRequest>{body}</seedRequest>'
+        for address in ('seed', 'estimate'):
+            path = f'/rest/{address}/roads.xml?{query}'
+            assert refused(httpd, 400, 'POST', path, body) == message
+
+
+@one_mpm
+def test_queries_of_lists_and_quota_are_ignored(httpd, upstream):
+    """They change nothing, and are no reason to refuse."""
+    serve(httpd, upstream)
+    number = number_of(seed(httpd, 'roads'))
     assert listed(httpd, '/rest/seed.json?kill_all=all') == [number]
     assert ask(httpd, 'GET', '/rest/diskquota.xml?x=1').text == httpd.get(
         '/rest/diskquota.xml').text
@@ -242,12 +298,14 @@ def test_readers_may_watch_alone(httpd, upstream):
     httpd.users(reader='r', seeder='s')
     rest = 'TileSeedStateDir "@ROOT@/state"\n' + location(
         '/rest', *BASIC, '<RequireAny>', '<RequireAll>', 'Require method GET HEAD',
-        'Require user reader', '</RequireAll>', 'Require user seeder', '</RequireAny>')
+        'Require user reader', '</RequireAll>', 'Require user seeder', '</RequireAny>') + (
+            '<Location "/rest/estimate">\nRequire user reader seeder\n</Location>\n')
     serve(httpd, upstream, rest=rest)
     reader, seeder = {'auth': ('reader', 'r')}, {'auth': ('seeder', 's')}
     number = number_of(seed(httpd, 'roads', **seeder))
     assert listed(httpd, **reader) == [number]
     ask(httpd, 'HEAD', '/rest/diskquota.xml', **reader)
+    ask(httpd, 'POST', '/rest/estimate/roads.json', '{"seedRequest":{"zoomStop":3}}', **reader)
     for method, address in (('POST', '/rest/seed/roads.xml'), ('POST', '/rest/seed'),
                             ('PUT', '/rest/diskquota.xml'), ('DELETE', '/rest/tasks/1.json')):
         assert httpd.request(method, address, '', **reader).status == 401
@@ -356,16 +414,16 @@ def test_layer_taken_out_of_the_configuration(httpd, upstream):
 def test_headers_of_an_accepted_task(httpd, upstream):
     """Empty body, id, link; a name that differs is said, and cannot smuggle in a header."""
     serve(httpd, upstream)
-    answer = seed(httpd, 'roads')
+    answer = seed(httpd, 'roads', '{"seedRequest":{"zoomStop":9}}')
     assert answer.body == b'' and kind(answer) == PLAIN
     assert answer.headers['TileSeed-Task'] == '1'
     assert answer.headers['Link'] == '</rest/tasks/1.json>; rel="monitor"'
     assert 'TileSeed-Warning' not in answer.headers
     assert 'TileSeed-Warning' not in seed(
-        httpd, 'roads', '{"seedRequest":{"name":"roads"}}').headers
+        httpd, 'roads', '{"seedRequest":{"name":"roads","zoomStop":9}}').headers
     for name, shown in (('topp:states', 'topp:states'), ('Zürich', 'Z?rich'),
                         (r'a\r\nX-Evil: 1', 'a??X-Evil: 1'), ('<b>', '<b>')):
-        answer = seed(httpd, 'roads', f'{{"seedRequest":{{"name":"{name}"}}}}')
+        answer = seed(httpd, 'roads', f'{{"seedRequest":{{"name":"{name}","zoomStop":9}}}}')
         assert answer.headers['TileSeed-Warning'] == f'name {shown} ignored, layer is roads'
         assert 'X-Evil' not in answer.headers
         assert task(httpd, number_of(answer))['layer'] == 'roads'
@@ -378,8 +436,10 @@ MISSPELT = {
     '{"seedRequest":{"thread_count":3}}': 'threadCount',
     '{"seedRequest":{"srs":{"nummer":4326}}}': 'srs.number',
     '<seedRequest><zoom-start>3</zoom-start></seedRequest>': 'zoomStart',
-    '<seedRequest><parameter/></seedRequest>': 'parameters',
-    '<seedRequest><bounds><coord/></bounds></seedRequest>': 'bounds.coords',
+    '<seedRequest><parameter>1</parameter></seedRequest>': 'parameters',
+    '<seedRequest><bounds><coord>1</coord></bounds></seedRequest>': 'bounds.coords',
+    '{"seedRequest":{"type":"truncate","boundingBox":{"minx":1}}}': 'bounds.coords',
+    '{"seedRequest":{"operation":"truncate"}}': 'type',
     'minX=&zoom_stop=3': 'zoomStop',
     'minX=&paramter_STYLES=3': 'parameter_STYLES',
 }
@@ -439,7 +499,7 @@ def test_unknown_members_are_named(httpd, upstream):
     answer = seed(httpd, 'roads', body)
     assert answer.headers['TileSeed-Warning'] == 'ignored: priority, gr??e'
     assert 'task 1: ignored: priority, gr??e' in httpd.error_log()
-    assert seed(httpd, 'roads').headers['TileSeed-Warning'] is None
+    assert seed(httpd, 'roads').headers['TileSeed-Warning'].startswith('1537228672809129301 tiles')
     estimate = ask(httpd, 'POST', '/rest/estimate/roads.json', body)
     assert estimate.headers['TileSeed-Warning'] == 'ignored: priority, gr??e'
     form = ask(httpd, 'POST', '/rest/seed/roads', 'minX=&zoomStop=1&submit=Submit')
@@ -452,9 +512,16 @@ def test_unknown_members_are_named(httpd, upstream):
 @one_mpm
 def test_bounds_outside(httpd, upstream):
     """No tile is there: a task that is done at once, and a warning that says where the box lies."""
-    serve(httpd, upstream)
+    serve(httpd, upstream, 'TileSeedThreads 1\nTileSeedMaxTasks 1\n')
+    number = number_of(seed(httpd, 'topp:states'))
     box = '{"seedRequest":{"zoomStop":9,"gridSetId":"%s","bounds":{"coords":{"double":[%s]}}}}'
     answer = seed(httpd, 'roads', box % ('EPSG:3857', '3e7,0,3.1e7,1'))
+    assert listed(httpd) == [number]
+    assert task(httpd, number_of(answer))['state'] == 'DONE'
+    above = seed(httpd, 'roads', '{"seedRequest":{"type":"truncate","zoomStart":31}}')
+    assert 'zoomStart 31 is above 30' in above.headers['TileSeed-Warning']
+    assert (task(httpd, number_of(above))['state'], listed(httpd)) == ('DONE', [number])
+    terminate(httpd)
     assert 'lie outside' in answer.headers['TileSeed-Warning']
     assert '-20037508.34,-20037508.34,20037508.34,20037508.34' in answer.headers['TileSeed-Warning']
     document = ended(httpd, number_of(answer))

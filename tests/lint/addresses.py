@@ -9,7 +9,7 @@ import pages
 ROUTES = 'mod_tileseed/protocol/tseed_route.c'
 MANUAL = 'mod_tileseed/manual/rest.md'
 ROW = re.compile(r'\{\s*"(/[\w/]*)"\s*,\s*(\w+)\s*,\s*'
-                 r'(?:"([^"]*)"|(either_format))\s*,([^}]*)\}')
+                 r'(?:"([^"]*)"|(either_format)|open_format)\s*,([^}]*)\}')
 METHOD = re.compile(r'\.(get|post|put|delete)\s*=')
 VARIABLES = {'NOTHING': '', 'LAYER': 'LAYER', 'NUMBER': 'ID',
              'NUMBER_AND_LEVEL': 'ID/Z', 'FILENAME': 'FILE', 'HOST': 'HOST'}

@@ -87,39 +87,35 @@ static void test_answer__kill_codes_come_in_body_or_query(void **state)
         {"kill_all=+all+", NULL, "all", 3},
         {"", "kill_all=all", "all", 3},
         {"x=1", "a=b&kill_all=pending", "pending", 1},
-        {"kill_all=running", "kill_all=pending", "running", 2},
-        {"<seedRequest/>", "kill_all=all", "all", 3},
+        {"kill_all=running", "kill_all=RUNNING", "running", 2},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const char *code = NULL;
-        unsigned mask = 0;
+        tseed_kill_t kill = {0};
 
-        assert_null(tseed_kill_code_read(&mask, &code, cases[i].body, strlen(cases[i].body),
+        assert_null(tseed_kill_code_read(&kill, cases[i].body, strlen(cases[i].body),
                                          cases[i].query, pool));
-        assert_string_equal(code, cases[i].code);
-        assert_int_equal(mask, cases[i].mask);
+        assert_string_equal(kill.code, cases[i].code);
+        assert_int_equal(kill.mask, cases[i].mask);
     }
 }
 
 static const char *read_kill(const malformed_t *request, const tseed_route_t *route)
 {
-    const char *code;
-    unsigned mask;
+    tseed_kill_t kill;
 
     (void)route;
-    return tseed_kill_code_read(&mask, &code, request->body, strlen(request->body), NULL, pool);
+    return tseed_kill_code_read(&kill, request->body, strlen(request->body), NULL, pool);
 }
 
 static void test_answer__other_kill_codes_are_refused_in_these_words(void **state)
 {
-    const char *code;
-    unsigned mask;
+    tseed_kill_t kill;
 
     (void)state;
     assert_true(malformed_each(TSEED_ACTION_KILL, read_kill, pool) >= 9);
-    assert_string_equal(tseed_kill_code_read(&mask, &code, "kill_all=", 9, "kill_all=all", pool),
+    assert_string_equal(tseed_kill_code_read(&kill, "kill_all=", 9, "kill_all=all", pool),
                         "Unknown kill_all code: ''. One of all|running|pending is expected.");
 }
 
@@ -127,17 +123,53 @@ static void test_answer__a_seed_form_without_a_box_is_told_so(void **state)
 {
     static const char *const forms[] = {"type=truncate&zoomStart=0&zoomStop=3", "threadCount=1",
                                         "GRIDSETID=small", "parameter_STYLES=night"};
-    const char *code;
-    unsigned mask;
+    tseed_kill_t kill;
 
     (void)state;
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
         assert_string_equal(
-            tseed_kill_code_read(&mask, &code, forms[i], strlen(forms[i]), NULL, pool),
+            tseed_kill_code_read(&kill, forms[i], strlen(forms[i]), NULL, pool),
             "A seed form to seed/<layer> needs the field minX, which may be empty, or bbox");
-        assert_null(
-            tseed_kill_code_read(&mask, &code, forms[i], strlen(forms[i]), "kill_all=1", pool));
+        assert_non_null(
+            tseed_kill_code_read(&kill, forms[i], strlen(forms[i]), "kill_all=1", pool));
     }
+}
+
+/* What would spare some of the tasks, or is another thing than a form. */
+static void test_answer__a_termination_never_means_more_than_it_says(void **state)
+{
+    static const struct {
+        const char *body, *query, *message;
+    } rows[] = {
+        {"kill_all=all&layer=roads", NULL, "Unknown member: 'layer'. Possible here: kill_all"},
+        {"kill_all=all", "workspace=topp", "Unknown member: 'workspace'. Possible here: kill_all"},
+        {"kill_thread=1&thread_id=2&kill_all=all", NULL,
+         "Unknown member: 'kill_thread'. Possible here: kill_all"},
+        {"kill_all=all&gridSetId=EPSG:4326", NULL,
+         "Unknown member: 'gridSetId'. Possible here: kill_all"},
+        {"kill_all=all&kill_all=pending", NULL,
+         "kill_all is there twice, with 'all' and 'pending'"},
+        {"kill_all=all", "kill_all=pending",
+         "kill_all is 'pending' in the query and 'all' in the body"},
+        {"{\"layer\":\"roads\"}", "kill_all=all",
+         "Beside kill_all in the query no document is read: nothing, or a form, is expected"},
+        {"{\"seedRequest\":{\"name\":\"roads\"}}", NULL,
+         "A seed request names its layer in its address: POST it to seed/<layer>.json or "
+         "seed/<layer>.xml"},
+        {"--b\r\nContent-Disposition: form-data; name=\"kill_all\"\r\n\r\nall\r\n--b--", NULL,
+         "A form as multipart/form-data is not read: send application/x-www-form-urlencoded, as "
+         "curl -d does and curl -F does not"},
+    };
+    tseed_kill_t kill;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_string_equal(
+            tseed_kill_code_read(&kill, rows[i].body, strlen(rows[i].body), rows[i].query, pool),
+            rows[i].message);
+    }
+    assert_null(tseed_kill_code_read(&kill, "kill_all=all&submit=Go&minX=", 28, "_=1", pool));
+    assert_string_equal(kill.ignored, "submit\nminX\n_");
 }
 
 static void test_answer__forms_are_decoded(void **state)
@@ -407,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_answer__kill_codes_come_in_body_or_query),
         cmocka_unit_test(test_answer__other_kill_codes_are_refused_in_these_words),
         cmocka_unit_test(test_answer__a_seed_form_without_a_box_is_told_so),
+        cmocka_unit_test(test_answer__a_termination_never_means_more_than_it_says),
         cmocka_unit_test(test_answer__forms_are_decoded),
         cmocka_unit_test(test_answer__a_running_task_has_a_rate_and_a_rest),
         cmocka_unit_test(test_answer__what_is_not_known_is_null),

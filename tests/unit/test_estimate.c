@@ -81,8 +81,8 @@ static void test_estimate__what_was_never_measured_is_unknown(void **data)
     assert_false(estimate->seconds.known);
 }
 
-/* A world of 31 levels has more tiles than a double has digits, and takes more bytes than an int64_t
- * can hold. */
+/* A world of 31 levels has more tiles than a double has digits, and takes more bytes than an
+ * int64_t can hold. */
 static void test_estimate__sums_do_not_overflow(void **data)
 {
     levels_t *levels = *data;

@@ -130,7 +130,7 @@ static void test_form__a_box_is_four_fields(void **state)
     assert_int_equal(document.coords->nelts, 4);
     assert_string_equal(APR_ARRAY_IDX(document.coords, 0, const char *), "5.9");
     assert_string_equal(APR_ARRAY_IDX(document.coords, 3, const char *), "48");
-    assert_null(document.ignored);
+    assert_null(document.unknown.ignored);
     assert_null(tseed_form_seed(&document, form_of("minX=&bbox="), pool));
     assert_null(document.coords);
     assert_string_equal(tseed_form_seed(&document, form_of("bbox=1,2,3"), pool),
@@ -152,7 +152,7 @@ static void test_form__fields_that_nobody_knows(void **state)
     (void)state;
     assert_null(tseed_form_seed(
         &document, form_of("minX=&TYPE=seed&submit=Submit&parameter_STYLE=a&PARAMETER_X=b"), pool));
-    assert_string_equal(document.ignored, "submit");
+    assert_string_equal(document.unknown.ignored, "submit");
     assert_string_equal(tseed_form_seed(&document, form_of("minX=&zoomstopp=3"), pool),
                         "Unknown member: 'zoomstopp'. Is zoomStop meant?");
     assert_string_equal(tseed_form_seed(&document, form_of("minX=&parameters_STYLES=a"), pool),

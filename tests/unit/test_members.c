@@ -81,36 +81,126 @@ static void test_members__the_nearest_is_meant(void **state)
     assert_string_equal(tseed_name_meant("zoomstep", known), "zoomStop");
 }
 
-static void test_members__unknown_ones_are_noted_with_their_part(void **state)
+static void test_members__names_speak_of_what_narrows(void **state)
 {
-    const char *ignored = NULL;
+    static const struct {
+        const char *name;
+        tseed_subject_t subject;
+    } rows[] = {
+        {"boundingBox", TSEED_SUBJECT_BOX},
+        {"bbox", TSEED_SUBJECT_BOX},
+        {"extent", TSEED_SUBJECT_BOX},
+        {"minX", TSEED_SUBJECT_BOX},
+        {"MINX", TSEED_SUBJECT_BOX},
+        {"minLat", TSEED_SUBJECT_BOX},
+        {"lat_min", TSEED_SUBJECT_BOX},
+        {"envelope", TSEED_SUBJECT_BOX},
+        {"@maxy", TSEED_SUBJECT_BOX},
+        {"coords", TSEED_SUBJECT_BOX},
+        {"upperRight", TSEED_SUBJECT_BOX},
+        {"zoom", TSEED_SUBJECT_LEVELS},
+        {"zoomLevel", TSEED_SUBJECT_LEVELS},
+        {"levels", TSEED_SUBJECT_LEVELS},
+        {"minZoom", TSEED_SUBJECT_FIRST_LEVEL},
+        {"startZoom", TSEED_SUBJECT_FIRST_LEVEL},
+        {"zoomEnd", TSEED_SUBJECT_LAST_LEVEL},
+        {"zoomMax", TSEED_SUBJECT_LAST_LEVEL},
+        {"stop", TSEED_SUBJECT_LAST_LEVEL},
+        {"gridSetName", TSEED_SUBJECT_GRID},
+        {"gridSubset", TSEED_SUBJECT_GRID},
+        {"tileMatrixSet", TSEED_SUBJECT_GRID},
+        {"crs", TSEED_SUBJECT_SYSTEM},
+        {"EPSG_code", TSEED_SUBJECT_SYSTEM},
+        {"tileFormat", TSEED_SUBJECT_FORMAT},
+        {"mimeType", TSEED_SUBJECT_FORMAT},
+        {"styles", TSEED_SUBJECT_PARAMETER},
+        {"CQL_FILTER", TSEED_SUBJECT_PARAMETER},
+        {"TIME", TSEED_SUBJECT_PARAMETER},
+        {"params", TSEED_SUBJECT_PARAMETER},
+        {"operation", TSEED_SUBJECT_KIND},
+        {"seedType", TSEED_SUBJECT_KIND},
+        {"action", TSEED_SUBJECT_KIND},
+        {"layerName", TSEED_SUBJECT_CHOICE},
+        {"thread_id", TSEED_SUBJECT_CHOICE},
+        {"per_page", TSEED_SUBJECT_CHOICE},
+        {"priority", TSEED_SUBJECT_NONE},
+        {"translate", TSEED_SUBJECT_NONE},
+        {"comment", TSEED_SUBJECT_NONE},
+        {"transaction", TSEED_SUBJECT_NONE},
+        {"validFrom", TSEED_SUBJECT_NONE},
+        {"f", TSEED_SUBJECT_NONE},
+        {"_", TSEED_SUBJECT_NONE},
+        {"", TSEED_SUBJECT_NONE},
+        {"timeout", TSEED_SUBJECT_NONE},
+        {"midnight", TSEED_SUBJECT_NONE},
+        {"gr\303\266\303\237e", TSEED_SUBJECT_NONE},
+    };
 
     (void)state;
-    assert_null(tseed_member_unknown(&ignored, "", "priority", known, pool));
-    assert_null(tseed_member_unknown(&ignored, "bounds", "a\nb", known, pool));
-    assert_string_equal(ignored, "priority\nbounds.a?b");
-    assert_string_equal(tseed_members_joined(ignored, pool), "priority, bounds.a?b");
-    assert_string_equal(tseed_member_unknown(&ignored, "", "zoom stop", known, pool),
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (tseed_name_subject(rows[i].name) != rows[i].subject) {
+            fail_msg("%s speaks of %d", rows[i].name, tseed_name_subject(rows[i].name));
+        }
+    }
+}
+
+static const tseed_members_t members = {
+    .known = known, .meant = {[TSEED_SUBJECT_LEVELS] = "zoomStart", [TSEED_SUBJECT_CHOICE] = ""}};
+
+static const char *judge(tseed_unknown_t *unknown, const char *part, const char *name)
+{
+    return tseed_member_unknown(unknown, &members, part, name, 0, pool);
+}
+
+static void test_members__unknown_ones_are_noted_with_their_part(void **state)
+{
+    tseed_unknown_t unknown = {NULL, NULL};
+
+    (void)state;
+    assert_null(tseed_member_unknown(&unknown, &members, "", "levels", 1, pool));
+    assert_null(unknown.dropped);
+    assert_null(judge(&unknown, "", "priority"));
+    assert_null(judge(&unknown, "bounds", "a\nb"));
+    assert_string_equal(unknown.ignored, "levels\npriority\nbounds.a?b");
+    assert_string_equal(unknown.dropped, "priority");
+    assert_string_equal(tseed_members_joined(unknown.ignored, pool),
+                        "levels, priority, bounds.a?b");
+}
+
+static void test_members__what_narrows_is_refused(void **state)
+{
+    static const char *const none[] = {NULL};
+    const tseed_members_t closed = {.known = none, .is_closed = 1};
+    tseed_unknown_t unknown = {NULL, NULL};
+
+    (void)state;
+    assert_string_equal(judge(&unknown, "", "zoom stop"),
                         "Unknown member: 'zoom stop'. Is zoomStop meant?");
-    assert_string_equal(tseed_member_unknown(&ignored, "part", "Type", known, pool),
+    assert_string_equal(judge(&unknown, "part", "Type"),
                         "Unknown member: 'part.Type'. Is part.type meant?");
-    assert_string_equal(ignored, "priority\nbounds.a?b");
+    assert_string_equal(judge(&unknown, "part", "zoomLevel"),
+                        "Unknown member: 'part.zoomLevel'. Is zoomStart meant?");
+    assert_string_equal(judge(&unknown, "", "user"),
+                        "Unknown member: 'user'. Possible here: name, gridSetId, srs, bounds, "
+                        "zoomStart, zoomStop, threadCount, type, format");
+    assert_string_equal(tseed_member_unknown(&unknown, &closed, "", "x", 0, pool),
+                        "Unknown member: 'x'. None is possible here");
+    assert_null(unknown.ignored);
 }
 
 static void test_members__many_are_cut(void **state)
 {
-    const char *ignored = NULL;
+    tseed_unknown_t unknown = {NULL, NULL};
 
     (void)state;
     for (int i = 0; i < 10000; i++) {
-        assert_null(tseed_member_unknown(&ignored, "", "somethingElse", known, pool));
+        assert_null(judge(&unknown, "", "somethingElse"));
     }
-    assert_string_equal(ignored, "somethingElse");
+    assert_string_equal(unknown.ignored, "somethingElse");
     for (int i = 0; i < 10000; i++) {
-        assert_null(tseed_member_unknown(&ignored, apr_psprintf(pool, "part%d", i), "priority",
-                                         known, pool));
+        assert_null(judge(&unknown, apr_psprintf(pool, "part%d", i), "priority"));
     }
-    assert_true(strlen(ignored) < 1000);
+    assert_true(strlen(unknown.ignored) < 1000);
 }
 
 int main(void)
@@ -119,7 +209,9 @@ int main(void)
         cmocka_unit_test(test_members__misspelt_names_are_meant),
         cmocka_unit_test(test_members__others_are_not),
         cmocka_unit_test(test_members__the_nearest_is_meant),
+        cmocka_unit_test(test_members__names_speak_of_what_narrows),
         cmocka_unit_test(test_members__unknown_ones_are_noted_with_their_part),
+        cmocka_unit_test(test_members__what_narrows_is_refused),
         cmocka_unit_test(test_members__many_are_cut),
     };
 

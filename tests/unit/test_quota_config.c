@@ -169,9 +169,33 @@ static void test_quota_config__unknown_members_are_named(void **state)
     assert_null(merge_json("quotaStore:H2,enabled:true,'K\xC3\xB6ln':1,"
                            "globalQuota:{value:1,units:B,type:x},"
                            "layerQuotas:[{layer:roads,quota:{value:1,units:B},id:7}]"));
-    assert_string_equal(change.ignored, "quotaStore, K\xC3\xB6ln, globalQuota.type, "
+    assert_string_equal(change.ignored, "quotaStore\nK\xC3\xB6ln\nglobalQuota.type\n"
                                         "layerQuotas.id");
     assert_true(change.config.enabled);
+}
+
+/* A list that an encoder keeps in its wrapper, the words of other languages; and a value that would
+ * be lost. */
+static void test_quota_config__what_encoders_write(void **state)
+{
+    static const char *const none[] = {"{LayerQuota:[]}", "{LayerQuota:null}", "{LayerQuota:''}",
+                                       "[]", "null"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        assert_null(merge_json("layerQuotas:[{layer:roads,quota:{value:1,units:B}}]"));
+        assert_int_equal(change.config.layers->nelts, 1);
+        assert_null(merge_json(apr_pstrcat(pool, "layerQuotas:", none[i], NULL)));
+        assert_int_equal(change.config.layers->nelts, 0);
+    }
+    assert_null(merge_json("enabled:True"));
+    assert_true(change.config.enabled);
+    assert_null(merge_json("enabled:'FALSE'"));
+    assert_false(change.config.enabled);
+    assert_non_null(merge_json("enabled:yes"));
+    assert_non_null(merge_json("layerQuotas:{'@layer':roads}"));
+    assert_non_null(merge_json("layerQuotas:{LayerQuota:[{},{}]}"));
+    assert_non_null(merge_json("enabled:{'@value':true}"));
 }
 
 static void test_quota_config__values_are_kept_as_given_and_exact(void **state)
@@ -368,6 +392,7 @@ int main(void)
         cmocka_unit_test_setup(test_quota_config__an_empty_root_changes_nothing, setup),
         cmocka_unit_test_setup(test_quota_config__three_roots_are_known, setup),
         cmocka_unit_test_setup(test_quota_config__unknown_members_are_named, setup),
+        cmocka_unit_test_setup(test_quota_config__what_encoders_write, setup),
         cmocka_unit_test_setup(test_quota_config__values_are_kept_as_given_and_exact, setup),
         cmocka_unit_test_setup(test_quota_config__layer_quotas_come_in_many_forms, setup),
         cmocka_unit_test_setup(test_quota_config__layer_quotas_are_replaced_as_a_whole, setup),

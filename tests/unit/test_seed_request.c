@@ -402,7 +402,7 @@ static const char *warning_of(const char *members)
     assert_null(tseed_seed_document_read(&document, TSEED_BODY_XML, body, strlen(body), pool));
     assert_null(
         tseed_seed_document_resolve(&task, &tileset, &document, layer_of("topp:states"), pool));
-    return tseed_seed_document_warning(&document, &task, tileset.subset, pool);
+    return tseed_seed_document_warning(&document, &task, &tileset, pool);
 }
 
 static void test_seed_request__a_misspelt_member_is_refused(void **state)
@@ -413,15 +413,33 @@ static void test_seed_request__a_misspelt_member_is_refused(void **state)
         {"<zoomstop>3</zoomstop>", "Unknown member: 'zoomstop'. Is zoomStop meant?"},
         {"<Type>truncate</Type>", "Unknown member: 'Type'. Is type meant?"},
         {"<bbox>1,2,3,4</bbox>", "Unknown member: 'bbox'. Is bounds.coords meant?"},
-        {"<extent><coords/></extent>", "Unknown member: 'extent'. Is bounds.coords meant?"},
+        {"<extent><coords>1</coords></extent>",
+         "Unknown member: 'extent'. Is bounds.coords meant?"},
+        {"<boundingBox><minx>1</minx></boundingBox>",
+         "Unknown member: 'boundingBox'. Is bounds.coords meant?"},
+        {"<minX>1</minX>", "Unknown member: 'minX'. Is bounds.coords meant?"},
+        {"<zoomEnd>3</zoomEnd>", "Unknown member: 'zoomEnd'. Is zoomStop meant?"},
+        {"<zoomLevel>3</zoomLevel>",
+         "Unknown member: 'zoomLevel'. Is zoomStart or zoomStop meant?"},
+        {"<gridSetName>a</gridSetName>", "Unknown member: 'gridSetName'. Is gridSetId meant?"},
+        {"<tileFormat>a</tileFormat>", "Unknown member: 'tileFormat'. Is format meant?"},
+        {"<epsg>4326</epsg>", "Unknown member: 'epsg'. Is srs.number meant?"},
+        {"<style>a</style>", "Unknown member: 'style'. Is parameters.entry meant?"},
+        {"<operation>truncate</operation>", "Unknown member: 'operation'. Is type meant?"},
         {"<minZoom>3</minZoom>", "Unknown member: 'minZoom'. Is zoomStart meant?"},
         {"<maxzoom>3</maxzoom>", "Unknown member: 'maxzoom'. Is zoomStop meant?"},
-        {"<gridSetID/>", "Unknown member: 'gridSetID'. Is gridSetId meant?"},
+        {"<gridSetID>a</gridSetID>", "Unknown member: 'gridSetID'. Is gridSetId meant?"},
         {"<bounds><cords><double>1</double></cords></bounds>",
          "Unknown member: 'bounds.cords'. Is bounds.coords meant?"},
         {"<bounds><coords><Double>1</Double></coords></bounds>",
          "Unknown member: 'bounds.coords.Double'. Is bounds.coords.double meant?"},
         {"<srs><Number>4326</Number></srs>", "Unknown member: 'srs.Number'. Is srs.number meant?"},
+        {"<bounds><coords><double>1</double><double>2</double><double>3</double><double>4</double>"
+         "</coords><minx>1</minx></bounds>",
+         "Unknown member: 'bounds.minx'. Is bounds.coords meant?"},
+        {"<bounds><coords><double>1</double><double>2</double><double>3</double><double>4</double>"
+         "<unit>m</unit></coords></bounds>",
+         "Unknown member: 'bounds.coords.unit'. Possible here: double"},
     };
 
     (void)state;
@@ -433,19 +451,209 @@ static void test_seed_request__a_misspelt_member_is_refused(void **state)
 static void test_seed_request__an_unknown_member_is_named(void **state)
 {
     (void)state;
-    assert_string_equal(warning_of("<name>roads</name><priority><x/></priority><srs><number>4326"
-                                   "</number><title>WGS84</title></srs>"),
+    assert_string_equal(warning_of("<name>roads</name><priority>9</priority><srs><number>4326"
+                                   "</number><title>WGS84</title></srs><zoomStop>3</zoomStop>"),
                         "ignored: priority, srs.title; name roads ignored, layer is topp:states");
     assert_string_equal(task.ignored, "priority\nsrs.title");
-    assert_null(warning_of("<name>topp:states</name>"));
+    assert_null(warning_of("<name>topp:states</name><zoomStop>3</zoomStop>"));
     assert_string_equal(task.ignored, "");
+    assert_string_equal(
+        warning_of("<gridSetId>EPSG:4326</gridSetId><srs><number>2154</number></srs>"
+                   "<zoomStop>3</zoomStop>"),
+        "ignored: srs");
+}
+
+/* What real programs send and what says nothing: also in a truncate. */
+static void test_seed_request__what_says_nothing_is_accepted(void **state)
+{
+    (void)state;
+    assert_null(submit_members("<type>truncate</type><priority/><filterUpdate></filterUpdate>"
+                               "<boundingBox/><zoomEnd> </zoomEnd><x><y/></x>"));
+    assert_string_equal(task.ignored, "priority\nfilterUpdate\nboundingBox\nzoomEnd\nx");
+    assert_null(submit_members("<parameterFilters><f>1</f></parameterFilters>"
+                               "<filterUpdate>true</filterUpdate>"));
+    assert_null(submit_members("<type>reseed</type><parameterFilters><f>1</f></parameterFilters>"));
+}
+
+/* A truncate without what it does not understand would remove more than was said. */
+static void test_seed_request__a_truncate_takes_no_unknown_member(void **state)
+{
+    static const char *const members[] = {
+        "<priority>9</priority>",
+        "<parameterFilters><f>1</f></parameterFilters>",
+        "<filterUpdate>true</filterUpdate>",
+        "<srs><number>4326</number><title>WGS84</title></srs>",
+        "<layers>roads</layers>",
+        "<comment minx='1'/>",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        assert_null(submit_members(members[i]));
+        assert_non_null(
+            submit_members(apr_pstrcat(pool, "<type>truncate</type>", members[i], NULL)));
+        assert_non_null(
+            submit_members(apr_pstrcat(pool, members[i], "<type>Truncate</type>", NULL)));
+    }
+    assert_string_equal(submit_members("<priority>9</priority><type>truncate</type>"),
+                        "Unknown member: 'priority'. A truncate is refused rather than done "
+                        "without it: leave it out if it says nothing");
+}
+
+/* A value in attributes, or a text beside elements, is never lost. */
+static void test_seed_request__values_elsewhere_are_refused(void **state)
+{
+    static const char *const xml[] = {
+        "<bounds minx='-10' miny='-10' maxx='10' maxy='10'/>",
+        "<bounds><coords minx='-10' miny='-10' maxx='10' maxy='10'/></bounds>",
+        "<bounds><coords><double value='1'/><double>2</double><double>3</double><double>4</double>"
+        "</coords></bounds>",
+        "<bounds minx='1'><coords/></bounds>",
+        "<bounds srs='EPSG:3857'><coords><double>1</double><double>2</double><double>3</double>"
+        "<double>4</double></coords></bounds>",
+        "<srs number='900913'/>",
+        "<srs><number value='900913'/></srs>",
+        "<gridSetId id='EPSG:900913'/>",
+        "<zoomStop value='3'/>",
+        "<type value='truncate'/>",
+        "<parameters STYLES='population'/>",
+        "<parameters><entry key='STYLES' value='population'/></parameters>",
+        "<parameters><entry><string>STYLES</string><string value='population'/></entry>"
+        "</parameters>",
+        "<bounds>1,2,3,4<coords/></bounds>",
+        "<bounds><coords/><coords><double>1</double></coords></bounds>",
+        "<srs><number>4326</number><number>900913</number></srs>",
+        "truncate<zoomStop>3</zoomStop>",
+        "<zoomStop level='3'>5</zoomStop>",
+    };
+    static const char *const json[] = {
+        "{'seedRequest':{'bounds':{'@minx':-10,'@miny':-10,'@maxx':10,'@maxy':10}}}",
+        "{'seedRequest':{'srs':{'@number':900913}}}",
+        "{'seedRequest':{'@type':'truncate'}}",
+        "{'seedRequest':{'parameters':{'entry':{'@key':'STYLES','@value':'population'}}}}",
+        "{'seedRequest':{'bounds':{'coords':{'double':[]}}}}",
+        "{'seedRequest':{'bounds':{'coords':[{'double':[1,2,3,4]},{'double':[5,6,7,8]}]}}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(xml) / sizeof(xml[0]); i++) {
+        if (!submit_members(xml[i])) {
+            fail_msg("accepted: %s", xml[i]);
+        }
+    }
+    for (size_t i = 0; i < sizeof(json) / sizeof(json[0]); i++) {
+        if (!submit("topp:states", TSEED_BODY_JSON, json[i])) {
+            fail_msg("accepted: %s", json[i]);
+        }
+    }
+    assert_string_equal(submit_members(xml[0]),
+                        "bounds of line 1 has the attribute maxy and no content: a value stands "
+                        "between the tags");
+    assert_non_null(submit("topp:states", TSEED_BODY_XML, "<seedRequest type='truncate'/>"));
+}
+
+/* Attributes of XStream and Jettison say what a value is, not which one. */
+static void test_seed_request__attributes_of_encoders_are_fine(void **state)
+{
+    static const char *const bodies[] = {
+        "{'seedRequest':{'@class':'a.b.SeedRequest','type':{'@class':'string','$':'truncate'},"
+        "'zoomStop':{'#text':'3','@class':'int'},'parameters':[{'@class':'tree-map','entry':["
+        "{'string':['STYLES','population']}]}]}}",
+        "<seedRequest class='a' xmlns:xsi='urn:x' xsi:type='b' xml:lang='en'><type class='string'>"
+        "truncate</type><zoomStop xsi:type='int'>3</zoomStop><parameters class='tree-map'><entry>"
+        "<string>STYLES</string><string>population</string></entry></parameters>"
+        "<bounds class='x'/><srs xsi:nil='true'/></seedRequest>",
+        "{'@version':'1','seedRequest':{'type':'truncate','zoomStop':3,'srs':{'@xsi:nil':'true'},"
+        "'parameters':{'entry':{'string':['STYLES','population']}}}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        assert_null(
+            submit("topp:states", *bodies[i] == '<' ? TSEED_BODY_XML : TSEED_BODY_JSON, bodies[i]));
+        assert_int_equal(task.type, TSEED_TRUNCATE);
+        assert_int_equal(task.zoom_stop, 3);
+        assert_string_equal(apr_table_get(task.parameters, "STYLES"), "population");
+    }
+}
+
+static void test_seed_request__bounds_have_the_grid_sets_system(void **state)
+{
+    static const char box[] = "<coords><double>1</double><double>2</double><double>3</double>"
+                              "<double>4</double></coords>";
+    static const char *const codes[] = {"900913", "3857", "102100", "102113"};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        assert_null(submit_members(apr_psprintf(pool,
+                                                "<gridSetId>EPSG:900913</gridSetId><bounds>%s<srs>"
+                                                "<number>%s</number></srs></bounds>",
+                                                box, codes[i])));
+    }
+    assert_string_equal(
+        submit_members(
+            apr_psprintf(pool, "<bounds>%s<srs><number>3857</number></srs></bounds>", box)),
+        "bounds.srs must be that of grid set EPSG:4326, EPSG code 4326, not '3857'");
+    assert_non_null(submit_members(apr_psprintf(pool, "<bounds>%s<srs>x</srs></bounds>", box)));
+}
+
+static void test_seed_request__values_keep_their_blanks(void **state)
+{
+    (void)state;
+    layers_add_filter(layer_of("topp:states"), "CQL_FILTER", pool);
+    assert_null(submit_members("<parameters><entry><string> CQL_FILTER </string>"
+                               "<string> A &gt; 1 </string></entry></parameters>"));
+    assert_string_equal(apr_table_get(task.parameters, "CQL_FILTER"), " A > 1 ");
+    assert_non_null(submit_members("<parameters><entry><string>STYLES</string>"
+                                   "<string> population </string></entry></parameters>"));
+}
+
+static void test_seed_request__a_count_of_minus_one_is_none(void **state)
+{
+    (void)state;
+    layer_of("topp:states")->failure_is_share = 1;
+    assert_null(submit_members("<tileFailureRetryCount>-1</tileFailureRetryCount>"));
+    assert_int_equal(task.retries, 0);
+    assert_int_equal(task.failure_limit, 0);
+    assert_null(submit_members("<tileFailureRetryCount>-1</tileFailureRetryCount>"
+                               "<totalFailuresBeforeAborting>1000</totalFailuresBeforeAborting>"));
+    assert_int_equal(task.retries, 0);
+    assert_int_equal(task.failure_limit, 0);
+}
+
+static void test_seed_request__a_truncate_says_what_it_leaves(void **state)
+{
+    (void)state;
+    assert_string_equal(warning_of("<type>truncate</type>"),
+                        "only tiles of EPSG:4326, image/png are removed, these stay: gridSetId "
+                        "EPSG:900913; format image/jpeg; other values of STYLES");
+    assert_string_equal(warning_of("<type>truncate</type><gridSetId>EPSG:4326</gridSetId>"
+                                   "<format>image/png</format>"),
+                        "only tiles of EPSG:4326, image/png are removed, these stay: other values "
+                        "of STYLES");
+    assert_null(warning_of("<type>truncate</type><srs><number>4326</number></srs>"
+                           "<format>image/png</format><parameters><entry><string>styles</string>"
+                           "<string/></entry></parameters>"));
+}
+
+static void test_seed_request__a_truncate_above_the_last_level_has_no_tiles(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        warning_of("<type>truncate</type><gridSetId>EPSG:4326</gridSetId><format>image/png</format>"
+                   "<zoomStart>22</zoomStart><zoomStop>30</zoomStop><parameters><entry>"
+                   "<string>STYLES</string><string/></entry></parameters>"),
+        "zoomStart 22 is above 21, the last level of layer topp:states in EPSG:4326; no tiles");
+    assert_false(task.has_area);
+    assert_int_equal(task.tiles_total, 0);
+    assert_non_null(submit_members("<zoomStart>22</zoomStart><zoomStop>30</zoomStop>"));
 }
 
 static const char *warning_of_box(const char *gridset, const char *box)
 {
     char *rest, *number = apr_strtok(apr_pstrdup(pool, box), ",", &rest);
-    const char *members =
-        apr_pstrcat(pool, "<gridSetId>", gridset, "</gridSetId><bounds><coords>", NULL);
+    const char *members = apr_pstrcat(pool, "<gridSetId>", gridset,
+                                      "</gridSetId><zoomStop>9</zoomStop><bounds><coords>", NULL);
 
     for (; number; number = apr_strtok(NULL, ",", &rest)) {
         members = apr_pstrcat(pool, members, "<double>", number, "</double>", NULL);
@@ -485,8 +693,21 @@ static void test_seed_request__levels_that_are_cut_are_said(void **state)
                         "EPSG:4326; zoomStop 99999999999 reduced to 21, the last level of layer "
                         "topp:states in EPSG:4326");
     assert_null(warning_of("<zoomStart>0</zoomStart><zoomStop>021</zoomStop>"));
-    assert_null(warning_of("<gridSetId>EPSG:900913</gridSetId><zoomStart> 2 </zoomStart>"));
-    assert_null(warning_of("<gridSetId>EPSG:900913</gridSetId>"));
+    assert_null(warning_of("<gridSetId>EPSG:900913</gridSetId><zoomStart> 2 </zoomStart>"
+                           "<zoomStop>3</zoomStop>"));
+    assert_null(warning_of("<gridSetId>EPSG:900913</gridSetId><zoomStop>20</zoomStop>"));
+}
+
+static void test_seed_request__more_tiles_than_anybody_seeds_are_said(void **state)
+{
+    (void)state;
+    assert_string_equal(warning_of(""),
+                        "11728124029610 tiles, because zoomStop is not given and the last level of "
+                        "layer topp:states in EPSG:4326 is 21: a lower zoomStop or bounds make "
+                        "them fewer");
+    assert_null(
+        warning_of("<bounds><coords><double>1</double><double>1</double><double>1.1</double>"
+                   "<double>1.1</double></coords></bounds>"));
 }
 
 int main(void)
@@ -507,6 +728,17 @@ int main(void)
         cmocka_unit_test_setup(test_seed_request__a_name_is_kept_for_the_warning, setup),
         cmocka_unit_test_setup(test_seed_request__a_misspelt_member_is_refused, setup),
         cmocka_unit_test_setup(test_seed_request__an_unknown_member_is_named, setup),
+        cmocka_unit_test_setup(test_seed_request__what_says_nothing_is_accepted, setup),
+        cmocka_unit_test_setup(test_seed_request__a_truncate_takes_no_unknown_member, setup),
+        cmocka_unit_test_setup(test_seed_request__values_elsewhere_are_refused, setup),
+        cmocka_unit_test_setup(test_seed_request__attributes_of_encoders_are_fine, setup),
+        cmocka_unit_test_setup(test_seed_request__bounds_have_the_grid_sets_system, setup),
+        cmocka_unit_test_setup(test_seed_request__values_keep_their_blanks, setup),
+        cmocka_unit_test_setup(test_seed_request__a_count_of_minus_one_is_none, setup),
+        cmocka_unit_test_setup(test_seed_request__a_truncate_says_what_it_leaves, setup),
+        cmocka_unit_test_setup(test_seed_request__a_truncate_above_the_last_level_has_no_tiles,
+                               setup),
+        cmocka_unit_test_setup(test_seed_request__more_tiles_than_anybody_seeds_are_said, setup),
         cmocka_unit_test_setup(test_seed_request__odd_bounds_are_said, setup),
         cmocka_unit_test_setup(test_seed_request__levels_that_are_cut_are_said, setup),
         cmocka_unit_test_setup(test_seed_request__malformed_ones_are_refused_in_these_words, setup),
