@@ -84,19 +84,19 @@ static const char *read_credentials(void *member, const tseed_option_t *option, 
     if (error) {
         return error;
     }
-    rv =
-        apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_BUFFERED, APR_FPROT_OS_DEFAULT, pool);
+    rv = apr_file_open(&file, path, APR_FOPEN_READ, APR_FPROT_OS_DEFAULT, pool);
     if (rv != APR_SUCCESS) {
         return apr_psprintf(pool, "the file %s can't be read: %s", path,
                             apr_strerror(rv, reason, sizeof(reason)));
     }
-    apr_file_gets(line, sizeof(line), file);
+    apr_file_read_full(file, line, sizeof(line) - 1, NULL); /* without a buffer that stays */
     apr_file_close(file);
     line[strcspn(line, "\r\n")] = '\0';
     if (*line == ':' || !strchr(line, ':') || strlen(line) == sizeof(line) - 1) {
         return apr_psprintf(pool, "the first line of %s must be USER:PASSWORD", path);
     }
     upstream->credentials = apr_pstrdup(pool, line);
+    explicit_bzero(line, sizeof(line));
     return NULL;
 }
 

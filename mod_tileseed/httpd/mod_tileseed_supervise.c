@@ -155,6 +155,10 @@ static void seeder_main(supervisor_t *supervisor)
         _exit(TSEED_EXIT_SETUP);
     }
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* the change of user would have cleared it */
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (!ap_coredumpdir_configured) { /* its memory has the credentials of upstreams */
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    }
     if (getppid() != supervisor->parent) {
         _exit(TSEED_EXIT_STOPPED);
     }

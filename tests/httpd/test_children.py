@@ -18,7 +18,7 @@ import pytest
 
 from rest import ask, begun, listed, number_of, seed, serve
 from seeding import GRIDS, REST, begin, counts, ended, is_locked, seeder_of, stub, task
-from tileseed_httpd import wait_until
+from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
 TILES = GRIDS['small'].between(0, 4)
@@ -248,3 +248,34 @@ def test_board_of_another_build(httpd, upstream):
     # nobody has given this board up, and httpd looks every ten seconds
     wait_until(lambda: httpd.get('/rest/seed.json').status == 200)
     assert listed(httpd) == []
+
+
+def remembers(pid, secret):
+    """Whether a process has a text in its memory."""
+    memory = pathlib.Path(f'/proc/{pid}')
+    with (memory / 'mem').open('rb', 0) as bytes_of:
+        for line in (memory / 'maps').read_text().splitlines():
+            first, last = (int(part, 16) for part in line.split()[0].split('-'))
+            if ' rw' in line and not line.endswith(('[vvar]', '[vsyscall]')):
+                with contextlib.suppress(OSError, ValueError):
+                    bytes_of.seek(first)
+                    if secret in bytes_of.read(last - first):
+                        return True
+    return False
+
+
+@one_mpm
+def test_children_know_no_password(httpd, upstream):
+    """The seeder alone asks upstreams; children forget what the configuration has read."""
+    secret = b'me:hush-hush-0123456789'
+    httpd.path('auth').write_bytes(secret + b'\n')
+    httpd.start(REST + stub(upstream, polite='auth="@ROOT@/auth"'))
+    listed(httpd)
+    try:
+        assert remembers(seeder_of(httpd), secret)
+    except PermissionError:
+        pytest.skip('only root may look into the memory of the seeder')
+    assert children(httpd)
+    assert not any(remembers(pid, secret) for pid in children(httpd))
+    status = pathlib.Path(f'/proc/{seeder_of(httpd)}/status').read_text()
+    assert 'NoNewPrivs:\t1' in status
