@@ -55,7 +55,8 @@ static int is_named(const ap_directive_t *directive, const char *name)
 /* The changes from which a Require keeps anybody away. */
 static unsigned kept_by_require(const char *args, apr_pool_t *pool)
 {
-    if (apr_cstr_casecmp(args, "all granted") == 0) {
+    if (apr_cstr_casecmp(args, "all granted") == 0 || apr_cstr_casecmp(args, "expr true") == 0 ||
+        apr_cstr_casecmp(args, "expr \"true\"") == 0) {
         return 0;
     }
     if (apr_cstr_casecmpn(args, "method ", 7) == 0) {
@@ -71,18 +72,27 @@ static unsigned kept_by_require(const char *args, apr_pool_t *pool)
 typedef struct {
     int requires;      /* it has a Require of its own */
     int decides;       /* the same, or in a <Limit>: sections before it are not asked any more */
+    int satisfies_any; /* who passes either Require or Deny gets in */
     unsigned any, all; /* kept by its Requires if one of them is enough; if all are needed */
     unsigned kept;     /* by whatever else */
 } rules_t;
 
 static rules_t rules_of(const ap_directive_t *directive, apr_pool_t *pool);
 
+static unsigned kept_by(const rules_t *rules)
+{
+    if (rules->requires && rules->satisfies_any) {
+        return rules->any & rules->kept;
+    }
+    return (rules->requires ? rules->any : 0) | rules->kept;
+}
+
 /* The changes from which a list keeps anybody away: one of its Requires is enough to get in. */
 static unsigned restricted(const ap_directive_t *directive, apr_pool_t *pool)
 {
     const rules_t rules = rules_of(directive, pool);
 
-    return (rules.requires ? rules.any : 0) | rules.kept;
+    return kept_by(&rules);
 }
 
 /* Whether it is a Require, or several in a frame, and then the changes that it keeps from. */
@@ -115,6 +125,8 @@ static rules_t rules_of(const ap_directive_t *directive, apr_pool_t *pool)
             rules.all |= kept;
         } else if (is_named(directive, "Deny")) {
             rules.kept = ALL_CHANGES;
+        } else if (is_named(directive, "Satisfy")) {
+            rules.satisfies_any = apr_cstr_casecmp(directive->args, "any") == 0;
         } else if (directive->first_child) {
             rules.decides |= rules_of(directive->first_child, pool).decides;
             rules.kept |= changes_of(directive, pool) & restricted(directive->first_child, pool);
@@ -177,7 +189,7 @@ static int applies(const ap_directive_t *section, const char *address, apr_pool_
 static unsigned merged(unsigned before, const ap_directive_t *section, apr_pool_t *pool)
 {
     const rules_t rules = rules_of(section->first_child, pool);
-    const unsigned own = (rules.requires ? rules.any : 0) | rules.kept;
+    const unsigned own = kept_by(&rules);
     const char *how = "Off";
 
     for (const ap_directive_t *at = section->first_child; at; at = at->next) {

@@ -11,8 +11,9 @@
  * use it), or the host of the request. The host is not enough where nobody logs in: the owner of a
  * page can let his own name point to our address after the page is loaded (DNS rebinding). The
  * request passes where Require ip lets the browser in, or where there is no guard at all. So
- * without a login the host must be one of our names. With a login the host may be any name: for the
- * name of that owner the browser has no credentials of ours.
+ * without a login the host must be one of our names, also for a browser that only reads. With a
+ * login the host may be any name: for the name of that owner the browser has no credentials of
+ * ours.
  */
 #include "mod_tileseed_origin.h"
 
@@ -120,12 +121,47 @@ static const char *foreign(const request_rec *r, const char *origin)
                         origin);
 }
 
+/* Every browser says that it is Mozilla, and a page can't change that. */
+static int is_browser(const request_rec *r)
+{
+    const char *agent = apr_table_get(r->headers_in, "User-Agent");
+
+    return (agent && strncmp(agent, "Mozilla/", 8) == 0) ||
+           apr_table_get(r->headers_in, "Sec-Fetch-Site");
+}
+
+/* Whether the name by which a browser calls us is one of an origin that may send requests. */
+static int is_name_let_in(const request_rec *r, const tseed_dir_conf_t *dir)
+{
+    const char *host = apr_table_get(r->headers_in, "Host");
+    const char *http = apr_pstrcat(r->pool, "http://", host ? host : "", NULL);
+    const char *https = apr_pstrcat(r->pool, "https://", host ? host : "", NULL);
+
+    return is_let_in(dir, http) || is_let_in(dir, https) || is_public(r, dir, http) ||
+           is_public(r, dir, https);
+}
+
+/* A page may read what comes from the name of its own server, without saying so in a header. */
+static const char *refuse_reading(request_rec *r, const tseed_dir_conf_t *dir)
+{
+    return r->user || !is_browser(r) || is_our_name(r) || is_name_let_in(r, dir)
+               ? NULL
+               : apr_psprintf(r->pool,
+                              "nobody has logged in, and %s is none of this server's names, so a "
+                              "browser may not read this; ServerName, ServerAlias, "
+                              "TileSeedPublicURL or TileSeedCheckOrigin can say that it is",
+                              r->hostname ? r->hostname : "an empty name");
+}
+
 const char *tseed_origin_refusal(request_rec *r, const tseed_dir_conf_t *dir)
 {
     const char *origin = apr_table_get(r->headers_in, "Origin");
 
-    if (dir->check_origin == TSEED_OFF || r->method_number == M_GET) {
+    if (dir->check_origin == TSEED_OFF) {
         return NULL;
+    }
+    if (r->method_number == M_GET) {
+        return refuse_reading(r, dir);
     }
     if (!origin) {
         return is_sent_by_another_site(r) ? foreign(r, "its browser says so") : NULL;

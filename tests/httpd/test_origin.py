@@ -72,6 +72,15 @@ def test_names_that_are_not_ours(httpd, upstream):
             text = refused(httpd, 403, method, address, body, headers=headers)
             assert 'ServerName' in text and origin in text
         seed(httpd, 'roads', base='/login/rest', headers=headers, auth=('ada', 'secret'))
+        browser = {'Host': host, 'User-Agent': 'Mozilla/5.0'}
+        for address in ('/rest/seed.json', '/rest/tasks.json', '/rest/'):
+            answer = httpd.get(address, headers=browser)
+            assert answer.status == 403 and b'ServerName' in answer.body, address
+        assert httpd.get('/login/rest/seed.json', headers=browser,
+                         auth=('ada', 'secret')).status == 200
+        assert httpd.get('/rest/seed.json', headers={'Host': host}).status == 200
+    for host in ('127.0.0.1', f'localhost:{httpd.port}', '[::1]:80'):
+        assert httpd.get('/rest/seed.json', headers=browser | {'Host': host}).status == 200
 
 
 @one_mpm
@@ -140,13 +149,16 @@ def test_open_locations_are_named(httpd, upstream):
         '/l': ('Require method GET POST',), '/m': ('Require method GET',),
         '/n': ('<RequireAny>', 'Require method GET', 'Require local', '</RequireAny>'),
         '/o': ('TileSeedCheckOrigin on',), '/p': ('TileSeedCheckOrigin on',),
+        '/s': ('Require expr true',), '/t': ('Require local', 'Satisfy any'),
+        '/u': ('Require local', 'Satisfy any', 'Order allow,deny', 'Deny from all'),
         '/q': ('Require all granted',), '/r': ('AuthMerging And', 'Require all granted')}
     around = ''.join(f'<{section}>\nRequire local\n</{section.split()[0]}>\n' for section in (
         'LocationMatch "^/o/"', 'LocationMatch "^/p/seed/"', 'Location "/q"', 'Location ~ "^/r"'))
-    serve(httpd, upstream, around,
-          *[location(path, *lines) for path, lines in sections.items()])
+    serve(httpd, upstream, f'LoadModule access_compat_module {MODULES}/mod_access_compat.so\n',
+          around, *[location(path, *lines) for path, lines in sections.items()])
     found = re.findall(r'nothing in <Location "(/.)"> says who may seed', httpd.error_log())
-    assert sorted(set(found)) == ['/a', '/b', '/e', '/h', '/i', '/j', '/l', '/p', '/q']
+    assert sorted(set(found)) == ['/a', '/b', '/e', '/h', '/i', '/j', '/l', '/p', '/q',
+                                  '/s', '/t']
     httpd.expect('says who may seed')
 
 
