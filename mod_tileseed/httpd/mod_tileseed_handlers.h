@@ -46,6 +46,7 @@ int tseed_handle_quota_get(tseed_rest_t *rest);
 int tseed_handle_quota_put(tseed_rest_t *rest);
 int tseed_handle_usage(tseed_rest_t *rest);
 int tseed_handle_forget(tseed_rest_t *rest);
+int tseed_handle_drop(tseed_rest_t *rest);
 int tseed_handle_reconcile(tseed_rest_t *rest);
 int tseed_handle_cleanup(tseed_rest_t *rest);
 int tseed_handle_hosts(tseed_rest_t *rest);

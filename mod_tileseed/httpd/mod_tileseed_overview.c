@@ -38,6 +38,11 @@ static void read_hosts(const tseed_rest_t *rest, tseed_overview_seeder_t *seeder
 {
     const tseed_board_host_t host = tseed_board_host_get(rest->board);
 
+    if (rest->dir->layers) { /* who sees some layers is told nothing of the machine */
+        seeder->pid = 0;
+        seeder->host = seeder->active = NULL;
+        return;
+    }
     seeder->host = rest->conf->settings.host;
     seeder->active = tseed_hosts_can_share(rest->conf->settings.db_driver)
                          ? apr_pstrdup(rest->r->pool, host.active)

@@ -105,6 +105,7 @@ static const struct {
     [TSEED_ACTION_QUOTA_PUT] = {tseed_handle_quota_put, 1, 1},
     [TSEED_ACTION_USAGE] = {tseed_handle_usage, 0, 0},
     [TSEED_ACTION_FORGET] = {tseed_handle_forget, 0, 1},
+    [TSEED_ACTION_DROP] = {tseed_handle_drop, 0, 1},
     [TSEED_ACTION_RECONCILE] = {tseed_handle_reconcile, 0, 1},
     [TSEED_ACTION_CLEANUP] = {tseed_handle_cleanup, 0, 1},
     [TSEED_ACTION_TASKS] = {tseed_handle_tasks, 0, 0},

@@ -50,13 +50,14 @@ static apr_status_t load_rows(const tseed_rest_t *rest, tseed_state_t *state, ts
 
     usage->rows = apr_array_make(pool, 16, sizeof(tseed_usage_row_t));
     for (int i = 0; rv == APR_SUCCESS && i < records->nelts; i++) {
-        const tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
+        tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
 
         if (tseed_rest_sees(rest, record->layer)) {
             tseed_tileset_t tileset = {0};
             const int is_configured =
                 !tseed_usage_resolve(&tileset, record, rest->conf->catalog, pool);
 
+            record->root = rest->dir->layers ? "" : record->root; /* it says where all layers lie */
             APR_ARRAY_PUSH(usage->rows, tseed_usage_row_t) = (tseed_usage_row_t){
                 .record = *record,
                 .is_configured = is_configured,
@@ -330,6 +331,33 @@ int tseed_handle_forget(tseed_rest_t *rest)
     }
     tseed_audit_note(r, "tile set %" APR_INT64_T_FMT " of layer '%s' is to be forgotten",
                      row->record.id, row->record.layer);
+    tseed_rest_announce(rest, WAIT_CHANGE);
+    return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+}
+
+/* ---- tile sets that requests for tiles have made ---- */
+
+int tseed_handle_drop(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    const char *why;
+    apr_status_t rv;
+    tseed_state_t *state;
+
+    if (!tseed_rest_find_layer(rest)) {
+        return tseed_rest_unknown_layer(rest);
+    }
+    state = tseed_child_acquire(&rv);
+    if (state) {
+        rv = tseed_books_note_append(state, TSEED_USAGE_DROP,
+                                     apr_pstrcat(r->pool, rest->route.layer, "\n", NULL));
+    }
+    why = tseed_child_release(state, r->pool);
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "record the request");
+    }
+    tseed_audit_note(r, "the tile sets of layer '%s' that requests for tiles have made are dropped",
+                     rest->route.layer);
     tseed_rest_announce(rest, WAIT_CHANGE);
     return tseed_reply_send(r, HTTP_OK, "text/plain", "");
 }

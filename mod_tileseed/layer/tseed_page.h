@@ -48,6 +48,7 @@ typedef struct {
     tseed_effect_t detached; /* renamed away, not yet removed */
     int complete;            /* all that is there is booked: no walk is needed */
     uint64_t doubtful;       /* bit z: the pages of that level count as dirty */
+    int by_reading;          /* requests for tiles have made it, and no seed request */
     uint64_t recipe;         /* what answers were made into tiles by; 0: nothing is known of them */
 } tseed_tileset_record_t;
 

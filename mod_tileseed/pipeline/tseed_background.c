@@ -117,9 +117,6 @@ static apr_status_t find_booked(tseed_book_tileset_t **booked, tseed_background_
     if (*booked) {
         return APR_SUCCESS;
     }
-    if (tseed_cache_is_full(background->cache, tileset)) {
-        return APR_ENOSPC;
-    }
     if (background->session->trouble && tseed_clock_monotonic() < background->session->retry_at) {
         return APR_EBUSY;
     }
@@ -170,6 +167,16 @@ tseed_run_t *tseed_background_of(tseed_background_t *background, const tseed_boo
         tseed_background_get(&run, background, &names);
     }
     return run;
+}
+
+int tseed_background_leave(tseed_background_t *background, tseed_run_t *run)
+{
+    const int may_go = is_idle(run);
+
+    if (may_go) {
+        dismiss(background, run);
+    }
+    return may_go;
 }
 
 static void tick(void *module, apr_time_t now)

@@ -25,13 +25,15 @@ tseed_background_t *tseed_background_create(const tseed_context_t *context, tsee
 tseed_client_t *tseed_background_client(tseed_background_t *background);
 
 /* Finds the run of a tile set, or makes it. APR_NOTFOUND: no such tile set is configured.
- * APR_ENOSPC: requests may make no more tile sets of its layer. Any other error: the database can't
- * record the tile set now; the error has been logged. */
+ * Any other error: the database can't record the tile set now; the error has been logged. */
 apr_status_t tseed_background_get(tseed_run_t **run, tseed_background_t *background,
                                   const tseed_names_t *names);
 
 /* Finds the run of a tile set in the book, or makes it; NULL: not now. */
 tseed_run_t *tseed_background_of(tseed_background_t *background,
                                  const tseed_book_tileset_t *booked);
+
+/* Dismisses a run if nothing is under way in it. Returns whether it did. */
+int tseed_background_leave(tseed_background_t *background, tseed_run_t *run);
 
 #endif

@@ -52,6 +52,7 @@ static const row_t rows[] = {
     {"/estimate/", LAYER, either_format, .get = TSEED_ACTION_ESTIMATE,
      .post = TSEED_ACTION_ESTIMATE},
     {"/layers", NOTHING, ".json", .get = TSEED_ACTION_LAYERS},
+    {"/layers/", LAYER, "/tilesets", .delete = TSEED_ACTION_DROP},
     {"/overview", NOTHING, ".json", .get = TSEED_ACTION_OVERVIEW},
     {"/upstreams", NOTHING, ".json", .get = TSEED_ACTION_UPSTREAMS},
     {"/metrics", NOTHING, "", .get = TSEED_ACTION_METRICS},

@@ -24,6 +24,7 @@ typedef enum {
     TSEED_ACTION_CLEANUP,   /* POST diskquota/cleanup */
     TSEED_ACTION_ESTIMATE,  /* GET, POST estimate/<layer>.xml|json */
     TSEED_ACTION_LAYERS,    /* GET layers.json */
+    TSEED_ACTION_DROP,      /* DELETE layers/<layer>/tilesets */
     TSEED_ACTION_OVERVIEW,  /* GET overview.json */
     TSEED_ACTION_UPSTREAMS, /* GET upstreams.json */
     TSEED_ACTION_METRICS,   /* GET metrics */

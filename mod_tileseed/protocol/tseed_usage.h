@@ -22,6 +22,7 @@
 #define TSEED_USAGE_REQUIRED "reconcile_wanted"
 #define TSEED_USAGE_CLEANUP  "cleanup_wanted"
 #define TSEED_USAGE_FORGET   "forget_wanted"
+#define TSEED_USAGE_DROP     "drop_wanted" /* names of layers, each with a line end */
 
 /* Removals for the quota without a longer pause between them; what has gone is positive. */
 typedef struct {

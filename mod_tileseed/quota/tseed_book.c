@@ -3,9 +3,9 @@
 /* The book: tile sets, changes, counts, hits. */
 #include "quota/tseed_book.h"
 
-#include <apr_strings.h>
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/tseed_memory.h"
 #include "quota/tseed_book_body.h"
@@ -22,6 +22,11 @@ static apr_status_t destroy(void *data)
 {
     tseed_book_t *book = data;
 
+    for (int i = 0; i < book->tilesets->nelts; i++) {
+        tseed_book_tileset_t *booked = APR_ARRAY_IDX(book->tilesets, i, tseed_book_tileset_t *);
+
+        free(booked ? booked->texts : NULL);
+    }
     tseed_squares_destroy(&book->squares);
     tseed_page_table_destroy(&book->table);
     free(book->changed);
@@ -35,6 +40,7 @@ tseed_book_t *tseed_book_create(apr_pool_t *pool)
     book->pool = pool;
     book->tilesets = apr_array_make(pool, 16, sizeof(tseed_book_tileset_t *));
     book->prints = apr_hash_make(pool);
+    book->spare = apr_array_make(pool, 0, sizeof(tseed_book_tileset_t *));
     tseed_page_table_init(&book->table, print_of, book);
     tseed_squares_init(&book->squares, &book->table);
     apr_pool_cleanup_register(pool, book, destroy, apr_pool_cleanup_null);
@@ -73,31 +79,88 @@ static int fits_page(const tseed_effect_t *usage)
 
 /* ---- tile sets ---- */
 
+/* Copies the texts of a record into one piece of memory. */
+static char *keep_texts(tseed_tileset_record_t *record)
+{
+    const char **const texts[] = {&record->key,    &record->layer,      &record->gridset,
+                                  &record->format, &record->parameters, &record->root};
+    const size_t count = sizeof(texts) / sizeof(texts[0]);
+    size_t length = 0;
+    char *memory, *end;
+
+    for (size_t i = 0; i < count; i++) {
+        length += strlen(*texts[i]) + 1;
+    }
+    memory = end = tseed_memory_get(length);
+    for (size_t i = 0; i < count; i++) {
+        const size_t size = strlen(*texts[i]) + 1;
+
+        *texts[i] = memcpy(end, *texts[i], size);
+        end += size;
+    }
+    return memory;
+}
+
+/* The place of a tile set that was removed, or a new one. */
+static tseed_book_tileset_t *place_of_tileset(tseed_book_t *book)
+{
+    tseed_book_tileset_t **spare = apr_array_pop(book->spare);
+    tseed_book_tileset_t *booked;
+    unsigned number;
+
+    if (spare) {
+        number = (*spare)->number;
+        **spare = (tseed_book_tileset_t){.number = number};
+        return APR_ARRAY_IDX(book->tilesets, number, tseed_book_tileset_t *) = *spare;
+    }
+    booked = apr_pcalloc(book->pool, sizeof(*booked));
+    booked->number = (unsigned)book->tilesets->nelts;
+    return APR_ARRAY_PUSH(book->tilesets, tseed_book_tileset_t *) = booked;
+}
+
 tseed_book_tileset_t *tseed_book_add(tseed_book_t *book, const tseed_tileset_record_t *record,
                                      const tseed_chain_t *chain, uint64_t kept)
 {
-    tseed_book_tileset_t *booked = apr_pcalloc(book->pool, sizeof(*booked));
+    tseed_book_tileset_t *booked = place_of_tileset(book);
     tseed_tileset_record_t *own = &booked->record;
 
     *own = *record;
-    own->key = apr_pstrdup(book->pool, record->key);
-    own->layer = apr_pstrdup(book->pool, record->layer);
-    own->gridset = apr_pstrdup(book->pool, record->gridset);
-    own->format = apr_pstrdup(book->pool, record->format);
-    own->parameters = apr_pstrdup(book->pool, record->parameters);
-    own->root = apr_pstrdup(book->pool, record->root);
+    booked->texts = keep_texts(own);
     own->pages = 0;
     own->paged = (tseed_effect_t){0, 0, 0, 0};
     booked->chain = *chain;
     booked->kept = kept;
     booked->marked = own->doubtful;
-    booked->number = (unsigned)book->tilesets->nelts;
-    APR_ARRAY_PUSH(book->tilesets, tseed_book_tileset_t *) = booked;
     apr_hash_set(book->prints, &own->print, sizeof(own->print), booked);
     book->incomplete += !own->complete;
     tseed_account_correct(chain, amount_of(&own->shared));
     tseed_account_correct(chain, amount_of(&own->detached));
     return booked;
+}
+
+int tseed_book_has_files(const tseed_book_tileset_t *booked)
+{
+    const tseed_tileset_record_t *record = &booked->record;
+
+    return record->pages > 0 || record->shared.files > 0 || record->detached.names > 0 ||
+           record->detached.files > 0;
+}
+
+int tseed_book_is_bare(const tseed_book_tileset_t *booked)
+{
+    const tseed_tileset_record_t *record = &booked->record;
+
+    return record->complete && booked->loaded && !record->doubtful && booked->entries == 0 &&
+           !tseed_book_has_files(booked) && !booked->shared_due && !booked->sweep_due;
+}
+
+void tseed_book_remove(tseed_book_t *book, tseed_book_tileset_t *booked)
+{
+    assert(tseed_book_is_bare(booked));
+    apr_hash_set(book->prints, &booked->record.print, sizeof(booked->record.print), NULL);
+    APR_ARRAY_IDX(book->tilesets, booked->number, tseed_book_tileset_t *) = NULL;
+    free(booked->texts);
+    APR_ARRAY_PUSH(book->spare, tseed_book_tileset_t *) = booked;
 }
 
 void tseed_book_complete(tseed_book_t *book, tseed_book_tileset_t *booked)
@@ -170,6 +233,7 @@ uint32_t tseed_book_entry_get(tseed_book_t *book, tseed_book_tileset_t *booked,
 
     if (number == TSEED_NO_PAGE) {
         number = tseed_page_table_add(&book->table, &key);
+        booked->entries++;
         tseed_page_table_get(&book->table, number)->heat =
             tseed_ghosts_take(&book->ghosts, key.print);
         if (!booked->record.complete) {
@@ -226,6 +290,7 @@ static tseed_effect_t set_usage(tseed_book_t *book, tseed_book_tileset_t *booked
     booked->record.pages += (usage->names > 0) - (old.names > 0);
     book->pages += (usage->names > 0) - (old.names > 0);
     booked->changed = 1;
+    entry->flags |= TSEED_ENTRY_TOUCHED;
     if (usage->names == 0 || usage->names < old.names) {
         entry->renewed = 0; /* one of the tiles that were made again may be gone */
         entry->renewer = 0;
@@ -260,6 +325,7 @@ void tseed_book_load(tseed_book_t *book, tseed_book_tileset_t *booked,
         return; /* no grid set has such a page */
     }
     number = tseed_page_table_add(&book->table, &key);
+    booked->entries++;
     entry = tseed_page_table_get(&book->table, number);
     entry->accessed = (uint32_t)record->accessed;
     entry->heat = (uint32_t)record->heat;

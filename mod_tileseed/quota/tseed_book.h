@@ -37,7 +37,7 @@
 
 typedef struct tseed_book_t tseed_book_t;
 
-/* A tile set in the book, which lives as long as the book. The main thread reads it; workers may
+/* A tile set in the book, which lives until it is removed. The main thread reads it; workers may
  * use the chain, which stays the same. */
 typedef struct {
     tseed_tileset_record_t record; /* the sums as of now */
@@ -52,7 +52,12 @@ typedef struct {
     int loaded;       /* all of its pages are in the book; likewise */
     uint64_t marked;  /* those bits of record.doubtful that are durable */
     int64_t in_doubt; /* pages to be counted */
-    unsigned number;  /* 0, 1, 2, … */
+    int64_t entries;  /* pages that the book has, empty ones too */
+    unsigned number;  /* 0, 1, 2, …; that of a removed tile set is given again */
+    int is_open;      /* it has a value that the filters do not list; set from outside */
+    int is_leaving;   /* all its pages are to be removed; likewise */
+    uint64_t maker;   /* which client's request has made it; 0: unknown; likewise */
+    char *texts;      /* private to the quota room: those of the record */
     uint32_t *trees;  /* private to the quota room: by level; NULL until there is a page */
     int recipe_changed; /* since it was saved, be it back and forth */
     int changed;        /* its row must be saved; set it when `record` was changed from outside */
@@ -83,17 +88,26 @@ tseed_book_t *tseed_book_create(apr_pool_t *pool);
 tseed_book_tileset_t *tseed_book_add(tseed_book_t *book, const tseed_tileset_record_t *record,
                                      const tseed_chain_t *chain, uint64_t kept);
 
+/* Whether the book has nothing of a tile set, and nothing is due that is about it. */
+int tseed_book_is_bare(const tseed_book_tileset_t *booked);
+
+/* Whether a tile set has files: tiles, shared files, or files that were renamed away. */
+int tseed_book_has_files(const tseed_book_tileset_t *booked);
+
+/* Takes out a bare tile set, to which nothing points any more. */
+void tseed_book_remove(tseed_book_t *book, tseed_book_tileset_t *booked);
+
 /* By tseed_tileset_print; NULL: there is none. */
 tseed_book_tileset_t *tseed_book_find(const tseed_book_t *book, uint64_t print);
 
-/* How many there are, and each by its number; NULL: no tile set has that number. */
+/* How many there are. */
 unsigned tseed_book_tilesets(const tseed_book_t *book);
-tseed_book_tileset_t *tseed_book_tileset(const tseed_book_t *book, unsigned number);
 
 /* Each finds the first tile set of its kind whose number is *number or higher, sets *number to that
  * number and returns the tile set. NULL: there is none. To go on the caller adds 1 to *number. The
- * kinds: not complete; not all pages loaded; with a row to be saved; with shared files to be
+ * kinds: all; not complete; not all pages loaded; with a row to be saved; with shared files to be
  * counted or swept; with files below `root` that were renamed away. */
+tseed_book_tileset_t *tseed_book_next(const tseed_book_t *book, unsigned *number);
 tseed_book_tileset_t *tseed_book_next_incomplete(const tseed_book_t *book, unsigned *number);
 tseed_book_tileset_t *tseed_book_next_unloaded(const tseed_book_t *book, unsigned *number);
 tseed_book_tileset_t *tseed_book_next_changed(const tseed_book_t *book, unsigned *number);
@@ -294,6 +308,17 @@ int tseed_book_next_in_doubt(tseed_book_page_t *found, const tseed_book_t *book,
 #define TSEED_VICTIMS_MAX 4096
 size_t tseed_book_victims(tseed_book_page_t *victims, size_t most, tseed_book_t *book,
                           const tseed_account_t *account, tseed_policy_t policy);
+
+/* Of the tile sets that `is_chosen` takes, the one whose last use is the longest ago; NULL: it
+ * takes none. One pass over all pages. */
+tseed_book_tileset_t *tseed_book_least_used(const tseed_book_t *book,
+                                            int (*is_chosen)(const tseed_book_tileset_t *booked,
+                                                             const void *baton),
+                                            const void *baton);
+
+/* Gives up to `most` pages of tile sets that are leaving, without pages that jobs hold. Returns how
+ * many. One pass over all pages. */
+size_t tseed_book_leavers(tseed_book_page_t *leavers, size_t most, const tseed_book_t *book);
 
 /* Whether a victim is as it was when it was chosen: there, not pinned, not used since. */
 int tseed_book_is_victim(const tseed_book_t *book, const tseed_book_page_t *victim);

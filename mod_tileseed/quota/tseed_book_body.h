@@ -22,8 +22,9 @@
 
 struct tseed_book_t {
     apr_pool_t *pool;
-    apr_array_header_t *tilesets; /* of tseed_book_tileset_t *, by number, */
+    apr_array_header_t *tilesets; /* of tseed_book_tileset_t *, by number; NULL: removed */
     apr_hash_t *prints;           /* and by tseed_tileset_print */
+    apr_array_header_t *spare;    /* of those that were removed */
     tseed_page_table_t table;
     tseed_squares_t squares; /* over the pages that have tiles */
     tseed_ghosts_t ghosts;

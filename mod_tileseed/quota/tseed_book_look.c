@@ -184,6 +184,45 @@ size_t tseed_book_victims(tseed_book_page_t *victims, size_t most, tseed_book_t 
     return count;
 }
 
+tseed_book_tileset_t *tseed_book_least_used(const tseed_book_t *book,
+                                            int (*is_chosen)(const tseed_book_tileset_t *booked,
+                                                             const void *baton),
+                                            const void *baton)
+{
+    uint32_t *used = tseed_memory_get((size_t)book->tilesets->nelts * sizeof(*used) + 1);
+    tseed_book_tileset_t *booked, *least = NULL;
+
+    for (uint32_t i = 0; i < book->table.end; i++) {
+        const tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
+
+        if (entry->flags & TSEED_ENTRY_USED && entry->accessed > used[entry->tileset]) {
+            used[entry->tileset] = entry->accessed;
+        }
+    }
+    for (unsigned i = 0; (booked = tseed_book_next(book, &i)) != NULL; i++) {
+        if (is_chosen(booked, baton) && (!least || used[booked->number] < used[least->number])) {
+            least = booked;
+        }
+    }
+    free(used);
+    return least;
+}
+
+size_t tseed_book_leavers(tseed_book_page_t *leavers, size_t most, const tseed_book_t *book)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < book->table.end && count < most; i++) {
+        const tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
+
+        if (entry->flags & TSEED_ENTRY_USED && entry->names > 0 && entry->holds == 0 &&
+            tseed_book_tileset_of(book, entry)->is_leaving) {
+            look(&leavers[count++], book, entry);
+        }
+    }
+    return count;
+}
+
 int tseed_book_is_victim(const tseed_book_t *book, const tseed_book_page_t *victim)
 {
     tseed_book_page_t now;
@@ -258,10 +297,10 @@ const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool)
         const tseed_book_tileset_t *booked =
             APR_ARRAY_IDX(book->tilesets, i, tseed_book_tileset_t *);
 
-        if (!agrees(booked, &tallies[i])) {
+        if (booked && !agrees(booked, &tallies[i])) {
             return apr_psprintf(pool, "the sums of tile set %s do not agree", booked->record.key);
         }
-        if (!squares_agree(book, booked)) {
+        if (booked && !squares_agree(book, booked)) {
             return apr_psprintf(pool, "the squares of tile set %s do not agree",
                                 booked->record.key);
         }

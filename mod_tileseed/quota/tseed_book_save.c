@@ -43,10 +43,19 @@ unsigned tseed_book_ask(const tseed_book_t *book, const tseed_book_tileset_t *bo
         tseed_page_table_get(&book->table, tseed_book_entry(book, booked, page)));
 }
 
+/* Tiles that were removed may come back when the machine dies, before the file system has written
+ * that they are gone. */
+static int may_come_back(const tseed_book_t *book, const tseed_page_entry_t *entry)
+{
+    const unsigned both = TSEED_ENTRY_LINGERS | TSEED_ENTRY_TOUCHED;
+
+    return (entry->flags & both) == both && tseed_book_tileset_of(book, entry)->keeps_empty;
+}
+
 static int is_empty(const tseed_book_t *book, const tseed_page_entry_t *entry)
 {
     return entry->names == 0 && entry->holds == 0 && !(entry->flags & TSEED_ENTRY_IN_DOUBT) &&
-           !(entry->flags & TSEED_ENTRY_LINGERS && tseed_book_tileset_of(book, entry)->keeps_empty);
+           !may_come_back(book, entry);
 }
 
 void tseed_book_drop(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page)
@@ -153,6 +162,7 @@ static void settle(tseed_book_t *book, uint32_t number)
     book->wanted -= (entry->flags & TSEED_ENTRY_WANTED) != 0;
     if (is_empty(book, entry)) {
         tseed_ghosts_put(&book->ghosts, book->table.print_of(book, entry), entry->heat);
+        tseed_book_tileset_of(book, entry)->entries--;
         tseed_page_table_remove(&book->table, number);
         return;
     }
@@ -175,7 +185,7 @@ void tseed_book_saved(tseed_book_t *book, tseed_save_t save)
         }
     }
     book->changed_count = left;
-    for (unsigned i = 0; (booked = tseed_book_tileset(book, i)) != NULL; i++) {
+    for (unsigned i = 0; (booked = tseed_book_next(book, &i)) != NULL; i++) {
         booked->marked = booked->changed ? booked->record.doubtful : booked->marked;
         booked->changed = booked->recipe_changed = 0;
     }
@@ -196,7 +206,7 @@ void tseed_book_resave(tseed_book_t *book)
             }
         }
     }
-    for (unsigned i = 0; (booked = tseed_book_tileset(book, i)) != NULL; i++) {
+    for (unsigned i = 0; (booked = tseed_book_next(book, &i)) != NULL; i++) {
         booked->marked = 0;
         booked->changed = 1;
     }

@@ -7,14 +7,7 @@
 
 unsigned tseed_book_tilesets(const tseed_book_t *book)
 {
-    return (unsigned)book->tilesets->nelts;
-}
-
-tseed_book_tileset_t *tseed_book_tileset(const tseed_book_t *book, unsigned number)
-{
-    return number < tseed_book_tilesets(book)
-               ? APR_ARRAY_IDX(book->tilesets, number, tseed_book_tileset_t *)
-               : NULL;
+    return (unsigned)(book->tilesets->nelts - book->spare->nelts);
 }
 
 /* ---- which are next ---- */
@@ -24,12 +17,22 @@ typedef int choice_t(const tseed_book_tileset_t *booked, const char *root);
 static tseed_book_tileset_t *next(const tseed_book_t *book, unsigned *number, choice_t *is_chosen,
                                   const char *root)
 {
-    tseed_book_tileset_t *booked;
+    for (; *number < (unsigned)book->tilesets->nelts; (*number)++) {
+        tseed_book_tileset_t *booked =
+            APR_ARRAY_IDX(book->tilesets, *number, tseed_book_tileset_t *);
 
-    while ((booked = tseed_book_tileset(book, *number)) != NULL && !is_chosen(booked, root)) {
-        (*number)++;
+        if (booked && is_chosen(booked, root)) {
+            return booked;
+        }
     }
-    return booked;
+    return NULL;
+}
+
+static int is_any(const tseed_book_tileset_t *booked, const char *root)
+{
+    (void)booked;
+    (void)root;
+    return 1;
 }
 
 static int is_incomplete(const tseed_book_tileset_t *booked, const char *root)
@@ -73,6 +76,11 @@ static int is_unknown(const tseed_book_tileset_t *booked, const char *root)
     return !booked->record.complete && !booked->unread;
 }
 
+tseed_book_tileset_t *tseed_book_next(const tseed_book_t *book, unsigned *number)
+{
+    return next(book, number, is_any, NULL);
+}
+
 tseed_book_tileset_t *tseed_book_next_incomplete(const tseed_book_t *book, unsigned *number)
 {
     return next(book, number, is_incomplete, NULL);
@@ -110,18 +118,19 @@ int tseed_book_is_known(const tseed_book_t *book)
 
 void tseed_book_spare_none(tseed_book_t *book)
 {
-    for (unsigned i = 0; i < tseed_book_tilesets(book); i++) {
-        tseed_book_tileset(book, i)->spared = 0;
+    tseed_book_tileset_t *booked;
+
+    for (unsigned i = 0; (booked = tseed_book_next(book, &i)) != NULL; i++) {
+        booked->spared = 0;
     }
 }
 
 unsigned tseed_book_make_shared_due(tseed_book_t *book)
 {
+    tseed_book_tileset_t *booked;
     unsigned due = 0;
 
-    for (unsigned i = 0; i < tseed_book_tilesets(book); i++) {
-        tseed_book_tileset_t *booked = tseed_book_tileset(book, i);
-
+    for (unsigned i = 0; (booked = tseed_book_next(book, &i)) != NULL; i++) {
         booked->shared_due = booked->record.shared.files > 0 || booked->in_doubt > 0;
         due += booked->shared_due != 0;
     }

@@ -25,7 +25,8 @@ enum {
     TSEED_ENTRY_MARKED = 8,   /* its row says dirty */
     TSEED_ENTRY_LINGERS = 16, /* its mark stays although nobody holds it */
     TSEED_ENTRY_RECENT = 32,  /* it was dropped since the last sweep */
-    TSEED_ENTRY_IN_DOUBT = 64
+    TSEED_ENTRY_IN_DOUBT = 64,
+    TSEED_ENTRY_TOUCHED = 128 /* tiles came or went since it was put in */
 };
 
 /* A page. */

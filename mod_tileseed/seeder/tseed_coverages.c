@@ -31,7 +31,7 @@ struct tseed_coverages_t {
     int first, count;
     /* of the first one, once it is begun */
     int is_begun;
-    const tseed_book_tileset_t *booked;
+    uint64_t print; /* of its tile set, which may leave the book meanwhile */
     tseed_window_t window;
     int row; /* the next one */
     tseed_coverage_file_t file;
@@ -70,11 +70,13 @@ static void refuse(tseed_coverages_t *coverages, int64_t tileset)
 static int find(tseed_coverages_t *coverages, tseed_tileset_t *tileset, int64_t id)
 {
     const tseed_book_t *book = coverages->cache->book;
+    const tseed_book_tileset_t *booked;
 
-    for (unsigned i = 0; (coverages->booked = tseed_book_tileset(book, i)) != NULL; i++) {
-        if (coverages->booked->record.id == id) {
-            return !tseed_usage_resolve(tileset, &coverages->booked->record,
-                                        coverages->context->catalog, coverages->context->scratch);
+    for (unsigned i = 0; (booked = tseed_book_next(book, &i)) != NULL; i++) {
+        if (booked->record.id == id) {
+            coverages->print = booked->record.print;
+            return !tseed_usage_resolve(tileset, &booked->record, coverages->context->catalog,
+                                        coverages->context->scratch);
         }
     }
     return 0;
@@ -99,7 +101,7 @@ static tseed_window_t window_of(const tseed_subset_t *subset, const waiting_t *w
 /* Whether the book has all that is on the disk. */
 static int is_counted(const tseed_coverages_t *coverages)
 {
-    const tseed_book_tileset_t *booked = coverages->booked;
+    const tseed_book_tileset_t *booked = tseed_book_find(coverages->cache->book, coverages->print);
 
     return booked->record.complete && booked->loaded && booked->in_doubt == 0 &&
            !coverages->cache->is_loading;
@@ -142,10 +144,11 @@ static void go_on(tseed_coverages_t *coverages)
     const tseed_reply_t passed = {.outcome = TSEED_MISS_PASSED};
     const int at_once = window->columns ? CELLS_A_TURN / window->columns : 0;
     const int left = window->rows - coverages->row, rows = left < at_once ? left : at_once;
+    const tseed_book_tileset_t *booked = tseed_book_find(coverages->cache->book, coverages->print);
 
-    if (rows > 0) {
+    if (rows > 0 && booked) {
         tseed_book_cells(coverages->file.cells + (size_t)coverages->row * (size_t)window->columns,
-                         coverages->cache->book, coverages->booked, window, coverages->row, rows);
+                         coverages->cache->book, booked, window, coverages->row, rows);
         coverages->row += rows;
     }
     if (coverages->row >= window->rows) {

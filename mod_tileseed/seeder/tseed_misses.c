@@ -272,6 +272,7 @@ static void worked(tseed_misses_t *misses, tseed_job_t *job)
     } else if (job->outcome == TSEED_JOB_OK) {
         if (job->stage == TSEED_STAGE_CUT) {
             tseed_quota_wait_end(job->run, tseed_clock_monotonic());
+            tseed_open_tilesets_settle(misses->uses.open, job->run->booked);
         }
         finish(misses, job, TSEED_MISS_STORED);
     } else if (job->outcome == TSEED_JOB_NO_ROOM) {
@@ -301,9 +302,11 @@ static void turn_away(int end, tseed_reply_t reply)
     tseed_miss_answer(end, &reply, -1);
 }
 
-static const char too_many[] =
-    "requests have made as many tile sets of its layer as TileSeedMaxTileSets allows for, with "
-    "values that TileSeedParameter does not list";
+static const char too_many[] = "seed requests have made as many tile sets of its layer as "
+                               "TileSeedMaxTileSets allows for, with "
+                               "values that TileSeedParameter does not list";
+static const char too_fast[] =
+    "tile sets with values that TileSeedParameter does not list come and go too fast";
 
 /* Finds the run that serves a question, and the position of its tile; NULL: *problem says why. */
 static tseed_run_t *find_run(tseed_misses_t *misses, const tseed_question_t *question,
@@ -313,7 +316,7 @@ static tseed_run_t *find_run(tseed_misses_t *misses, const tseed_question_t *que
                                  question->parameters};
     const tseed_tile_t *tile = &question->tile;
     tseed_run_t *run;
-    apr_status_t rv = tseed_background_get(&run, misses->uses.background, &names);
+    apr_status_t rv = tseed_open_tilesets_run(&run, misses->uses.open, &names, question->client);
 
     *problem = "the configuration is just being changed";
     if (rv == APR_ENOSPC) {
@@ -321,8 +324,9 @@ static tseed_run_t *find_run(tseed_misses_t *misses, const tseed_question_t *que
         return NULL;
     }
     if (rv != APR_SUCCESS) {
-        *problem = rv == APR_NOTFOUND
-                       ? *problem
+        *problem = rv == APR_NOTFOUND ? *problem
+                   : rv == APR_EAGAIN
+                       ? too_fast
                        : "the state database can't be written; the error log says why";
         return NULL;
     }

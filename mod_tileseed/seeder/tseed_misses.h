@@ -18,6 +18,7 @@
 #include "pipeline/tseed_background.h"
 #include "pipeline/tseed_stages.h"
 #include "seeder/tseed_coverages.h"
+#include "seeder/tseed_open_tilesets.h"
 
 typedef struct tseed_misses_t tseed_misses_t;
 
@@ -28,7 +29,7 @@ typedef struct {
     tseed_cache_t *cache;
     tseed_holds_t *holds;
     tseed_jobs_t *jobs;
-    tseed_background_t *background;
+    tseed_open_tilesets_t *open; /* whose runs make missing tiles */
     tseed_quota_wait_t *quota_wait;
     tseed_stages_t *stages;
     tseed_coverages_t *coverages; /* who takes the questions for coverages */

@@ -146,6 +146,16 @@ static void upkeep_create(tseed_parts_t *parts)
 /* What answers children of httpd. */
 static void requests_create(tseed_parts_t *parts, int miss_socket)
 {
+    parts->open_tilesets = tseed_open_tilesets_create(&(tseed_open_tilesets_uses_t){
+        .context = parts->context,
+        .session = parts->session,
+        .runs = parts->runs,
+        .cache = parts->cache,
+        .marks = parts->marks,
+        .origins = parts->origins,
+        .prune = parts->prune,
+        .background = parts->background,
+    });
     parts->coverages = tseed_coverages_create(parts->context, parts->cache);
     parts->misses = tseed_misses_create(&(tseed_misses_uses_t){
         .context = parts->context,
@@ -153,7 +163,7 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
         .cache = parts->cache,
         .holds = parts->holds,
         .jobs = parts->jobs,
-        .background = parts->background,
+        .open = parts->open_tilesets,
         .quota_wait = parts->quota_wait,
         .stages = parts->stages,
         .coverages = parts->coverages,
@@ -243,6 +253,7 @@ static void enter_clients(tseed_parts_t *parts)
         tseed_misses_client(parts->misses),
         tseed_coverages_client(parts->coverages),
         tseed_background_client(parts->background),
+        tseed_open_tilesets_client(parts->open_tilesets),
         tseed_retry_client(parts->retry),
         tseed_outage_client(parts->outage),
         tseed_capabilities_check_client(parts->capabilities_check),

@@ -50,6 +50,7 @@ typedef struct {
     tseed_failures_t *failures;
     tseed_retry_t *retry;
     tseed_background_t *background;
+    tseed_open_tilesets_t *open_tilesets;
     tseed_free_space_t *free_space;
     tseed_quota_wait_t *quota_wait;
     tseed_health_t *health;

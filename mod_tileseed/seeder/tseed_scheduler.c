@@ -56,13 +56,20 @@ static int is_dangerous(const tseed_scheduler_t *scheduler, const tseed_task_t *
  * the task's tile set in the book. */
 static apr_status_t run_resolve(tseed_scheduler_t *scheduler, tseed_run_t *run)
 {
+    apr_status_t rv = APR_SUCCESS;
+
     run->gone =
         tseed_task_tileset(&run->tileset, run->task, scheduler->uses.context->catalog, run->pool);
     if (is_dangerous(scheduler, run->task)) {
         run->gone = "the seeder crashed three times at work on this task";
     }
-    return run->gone ? APR_SUCCESS
-                     : tseed_cache_tileset(&run->booked, scheduler->uses.cache, &run->tileset);
+    if (!run->gone) {
+        rv = tseed_cache_tileset(&run->booked, scheduler->uses.cache, &run->tileset);
+    }
+    if (!run->gone && rv == APR_SUCCESS && run->task->type != TSEED_TRUNCATE) {
+        tseed_cache_keep(run->booked);
+    }
+    return rv;
 }
 
 /* Prepares the run of a claimed task. If run->gone is set, the run ends at once. */

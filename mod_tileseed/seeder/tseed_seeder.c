@@ -160,6 +160,9 @@ static void hear(seeder_t *seeder)
         rv = tseed_evict_hear(seeder->parts->evict);
     }
     if (rv == APR_SUCCESS) {
+        rv = tseed_open_tilesets_hear(seeder->parts->open_tilesets);
+    }
+    if (rv == APR_SUCCESS) {
         rv =
             tseed_lapsed_hear(seeder->parts->context, seeder->parts->session, seeder->parts->cache);
     }

@@ -36,6 +36,7 @@ static void load_record(tseed_tileset_record_t *record, tseed_rows_t *rows, apr_
     record->complete = tseed_rows_int(rows);
     record->doubtful = (uint64_t)tseed_rows_int64(rows);
     record->recipe = (uint64_t)tseed_rows_int64(rows);
+    record->by_reading = tseed_rows_int(rows);
 }
 
 static apr_status_t load_tilesets(tseed_state_t *state, void *baton)
@@ -83,6 +84,7 @@ static apr_status_t save_tileset(tseed_state_t *state, void *baton)
         &record->complete,
         &doubtful,
         &recipe,
+        &record->by_reading,
         &record->id,
         &print,
     };

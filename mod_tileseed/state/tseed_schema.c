@@ -319,10 +319,17 @@ static const char *const version_18[] = {
     NULL,
 };
 
+/* Who has made the tile sets that are there is not known: they give way to others. */
+static const char *const version_19[] = {
+    "ALTER TABLE tileset ADD COLUMN by_reading INTEGER NOT NULL DEFAULT 1",
+    NULL,
+};
+
 static const char *const *const migrations[] = {
     version_1,  version_2,  version_3,  version_4,  version_5,  version_6,
     version_7,  version_8,  version_9,  version_10, version_11, version_12,
-    version_13, version_14, version_15, version_16, version_17, version_18};
+    version_13, version_14, version_15, version_16, version_17, version_18,
+    version_19};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

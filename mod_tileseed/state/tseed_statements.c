@@ -131,7 +131,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " allocated = %lld, shared_names = %lld, shared_files = %lld, shared_bytes = %lld,"
         " shared_allocated = %lld, detached_names = %lld, detached_files = %lld,"
         " detached_bytes = %lld, detached_allocated = %lld, complete = %d, doubtful = %lld,"
-        " recipe = %lld"
+        " recipe = %lld, by_reading = %d"
         " WHERE id = %lld AND print = %lld",
     [TSEED_SQL_TILESET_DELETE] = "DELETE FROM tileset WHERE id = %lld",
     [TSEED_SQL_TILESETS_DOUBT] = "UPDATE tileset SET complete = 0, doubtful = -1",

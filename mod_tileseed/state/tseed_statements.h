@@ -22,7 +22,7 @@
     "pages, names, files, bytes, allocated,"                                                       \
     " shared_names, shared_files, shared_bytes, shared_allocated,"                                 \
     " detached_names, detached_files, detached_bytes, detached_allocated, complete, doubtful,"     \
-    " recipe"
+    " recipe, by_reading"
 
 /* Terminates tasks of a state that are chosen by `which`, and gives the columns that name them. */
 #define TSEED_TERMINATE(which)                                                                     \

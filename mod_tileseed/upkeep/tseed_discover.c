@@ -25,7 +25,7 @@ static apr_hash_t *known_variants(const tseed_cache_t *cache, const tseed_layer_
     apr_hash_t *variants = tseed_variants_list(layer, pool);
     const tseed_book_tileset_t *booked;
 
-    for (unsigned i = 0; (booked = tseed_book_tileset(cache->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (booked = tseed_book_next(cache->book, &i)) != NULL; i++) {
         const tseed_tileset_record_t *record = &booked->record;
         const char *hash = strrchr(record->key, '/') + 1;
 

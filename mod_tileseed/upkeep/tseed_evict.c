@@ -20,6 +20,7 @@
 #define SAY_EVERY  (60 * APR_USEC_PER_SEC)
 #define BREAK      (60 * APR_USEC_PER_SEC) /* without removals: the next clean-up is another one */
 #define LOOK_AGAIN (APR_USEC_PER_SEC / 50)
+#define LEAVERS    8 /* pages at once, at most */
 
 struct tseed_evict_t {
     tseed_evict_uses_t uses;
@@ -62,13 +63,14 @@ static void say_block(const tseed_cache_t *cache)
 static void change_block(tseed_evict_t *evict)
 {
     tseed_cache_t *cache = evict->uses.cache;
+    tseed_book_tileset_t *booked;
 
     tseed_workers_block_set(evict->uses.context->workers, cache->quota.block_size);
     if (cache->block != 0 && cache->block != cache->quota.block_size) {
         say_block(cache);
         tseed_book_doubt_all(cache->book);
-        for (unsigned i = 0; i < tseed_book_tilesets(cache->book); i++) {
-            tseed_count_shared(evict->uses.count, tseed_book_tileset(cache->book, i), NULL, NULL);
+        for (unsigned i = 0; (booked = tseed_book_next(cache->book, &i)) != NULL; i++) {
+            tseed_count_shared(evict->uses.count, booked, NULL, NULL);
         }
     }
     cache->block = cache->quota.block_size;
@@ -194,6 +196,22 @@ static int begin_removal(tseed_evict_t *evict, const tseed_duty_t *duty)
     evict->stuck_since = 0;
     tseed_evict_plan_begin(evict->plan, &victim.usage);
     return 1;
+}
+
+/* Removes pages of tile sets that are to go, whatever the quota says. */
+static void remove_leavers(tseed_evict_t *evict)
+{
+    tseed_book_page_t leavers[LEAVERS];
+    const int workers = tseed_cleaner_workers(evict->uses.cache->cleaner);
+    const int idle = workers - tseed_evict_plan_leaving(evict->plan);
+    const size_t count =
+        idle > 0 ? tseed_book_leavers(leavers, (size_t)(idle < LEAVERS ? idle : LEAVERS),
+                                      evict->uses.cache->book)
+                 : 0;
+
+    for (size_t i = 0; i < count && remove_page(evict, &leavers[i]); i++) {
+        tseed_evict_plan_begin(evict->plan, &leavers[i].usage);
+    }
 }
 
 /* Whether jobs are at work in the pages that are left: that has an end. The eviction looks again
@@ -329,6 +347,7 @@ static void feed(void *module)
     if (evict->uses.cache->is_loading || tseed_clock_monotonic() < evict->not_before) {
         return;
     }
+    remove_leavers(evict);
     while (tseed_evict_plan_leaving(evict->plan) <
            tseed_cleaner_workers(evict->uses.cache->cleaner)) {
         if (!next_duty(&duty, evict) || !may_remove(evict)) {

@@ -119,7 +119,7 @@ static void feed(void *module)
 {
     tseed_reconciler_t *reconciler = module;
     tseed_cache_t *cache = reconciler->cache;
-    tseed_book_tileset_t *booked = tseed_book_tileset(cache->book, reconciler->tileset);
+    tseed_book_tileset_t *booked = tseed_book_next(cache->book, &reconciler->tileset);
 
     if (!cache->is_reconciling || cache->is_loading) {
         return;

@@ -39,33 +39,15 @@ static tseed_chain_t chain_of(tseed_cache_t *cache, const tseed_layer_t *layer)
     return tseed_cleaner_chain(cache->cleaner, layer->name, layer->store.root);
 }
 
-/* For each layer of the book, how many tile sets have values that the filters do not list: layer ->
- * int *. */
-static int *open_of(const tseed_cache_t *cache, const tseed_layer_t *layer)
-{
-    int *count = apr_hash_get(cache->open, layer->name, APR_HASH_KEY_STRING);
-
-    if (!count) {
-        count = apr_pcalloc(apr_hash_pool_get(cache->open), sizeof(*count));
-        apr_hash_set(cache->open, layer->name, APR_HASH_KEY_STRING, count);
-    }
-    return count;
-}
-
-int tseed_cache_is_full(const tseed_cache_t *cache, const tseed_tileset_t *tileset)
-{
-    return *open_of(cache, tileset->layer) >= tileset->layer->tilesets_most &&
-           tseed_tileset_is_open(tileset, cache->context->scratch);
-}
-
 static tseed_book_tileset_t *enter(tseed_cache_t *cache, const tseed_tileset_t *tileset,
                                    const tseed_tileset_record_t *record)
 {
     const tseed_layer_t *layer = tileset->layer;
     const tseed_chain_t chain = chain_of(cache, layer);
+    tseed_book_tileset_t *booked = tseed_book_add(cache->book, record, &chain, layer->kept);
 
-    *open_of(cache, layer) += tseed_tileset_is_open(tileset, cache->context->scratch);
-    return tseed_book_add(cache->book, record, &chain, layer->kept);
+    booked->is_open = tseed_tileset_is_open(tileset, cache->context->scratch);
+    return booked;
 }
 
 /* Enters a new tile set. If the disk has nothing of the tile set, the book knows it completely.
@@ -90,6 +72,7 @@ static apr_status_t enter_new(tseed_book_tileset_t **booked, tseed_cache_t *cach
 
     if (rv == APR_SUCCESS) {
         *booked = enter(cache, tileset, &record);
+        (*booked)->loaded = 1; /* there was no page to load */
     }
     return rv;
 }
@@ -101,6 +84,14 @@ apr_status_t tseed_cache_tileset(tseed_book_tileset_t **booked, tseed_cache_t *c
 
     *booked = tseed_book_find(cache->book, print);
     return *booked ? APR_SUCCESS : enter_new(booked, cache, tileset, print);
+}
+
+void tseed_cache_keep(tseed_book_tileset_t *booked)
+{
+    if (booked->record.by_reading || booked->is_leaving) {
+        booked->record.by_reading = booked->is_leaving = 0;
+        booked->changed = 1;
+    }
 }
 
 /* ---- at the start ---- */
@@ -150,6 +141,23 @@ static apr_status_t drop_empty(tseed_cache_t *cache, const apr_array_header_t *p
     }
     if (prints->nelts) {
         tseed_state_rollback(cache->session->state);
+    }
+    return rv;
+}
+
+apr_status_t tseed_cache_remove(tseed_cache_t *cache, const apr_array_header_t *bare)
+{
+    apr_array_header_t *prints =
+        apr_array_make(cache->context->scratch, bare->nelts, sizeof(uint64_t));
+    apr_status_t rv;
+
+    for (int i = 0; i < bare->nelts; i++) {
+        APR_ARRAY_PUSH(prints, uint64_t) =
+            APR_ARRAY_IDX(bare, i, tseed_book_tileset_t *)->record.print;
+    }
+    rv = drop_empty(cache, prints);
+    for (int i = 0; rv == APR_SUCCESS && i < bare->nelts; i++) {
+        tseed_book_remove(cache->book, APR_ARRAY_IDX(bare, i, tseed_book_tileset_t *));
     }
     return rv;
 }
@@ -277,7 +285,6 @@ apr_status_t tseed_cache_load(tseed_cache_t *cache)
     apr_pool_create(&pool, cache->context->pool);
     cache->pool = pool;
     cache->book = tseed_book_create(pool);
-    cache->open = apr_hash_make(pool);
     cache->cleaner = tseed_cleaner_create(cache->context->settings, pool);
     cache->expected = 0;
     rv = load_instance(cache);
@@ -410,7 +417,7 @@ static apr_status_t save_anew(tseed_cache_t *cache)
     tseed_book_resave(cache->book);
     cache->cleaner_saved[0] = cache->status_saved[0] = '\0';
     cache->block_saved = 0;
-    for (unsigned i = 0; rv == APR_SUCCESS && (booked = tseed_book_tileset(cache->book, i)); i++) {
+    for (unsigned i = 0; rv == APR_SUCCESS && (booked = tseed_book_next(cache->book, &i)); i++) {
         rv = tseed_books_add(cache->session->state, &booked->record);
     }
     return rv;

@@ -5,7 +5,7 @@
 #ifndef TSEED_CACHE_H
 #define TSEED_CACHE_H
 
-#include <apr_hash.h>
+#include <apr_tables.h>
 
 #include "protocol/tseed_quota_config.h"
 #include "protocol/tseed_usage.h"
@@ -33,7 +33,6 @@ typedef struct tseed_cache_t {
     /* private to tseed_cache.c */
     const tseed_context_t *context;
     const tseed_session_t *session;
-    apr_hash_t *open;        /* layer -> int *: tile sets with values that are not listed */
     char cleaner_saved[100]; /* what the database has of the cleaner, */
     char status_saved[1024]; /* and of the status */
 } tseed_cache_t;
@@ -57,9 +56,12 @@ void tseed_cache_undo(tseed_cache_t *cache);
 apr_status_t tseed_cache_tileset(tseed_book_tileset_t **booked, tseed_cache_t *cache,
                                  const tseed_tileset_t *tileset);
 
-/* Whether a request for a tile may not make this tile set. A tile set with values that the filters
- * do not list is refused when its layer has TileSeedMaxTileSets of such tile sets. */
-int tseed_cache_is_full(const tseed_cache_t *cache, const tseed_tileset_t *tileset);
+/* A seed request wants a tile set: it does not give way to others. */
+void tseed_cache_keep(tseed_book_tileset_t *booked);
+
+/* Takes bare tile sets, of tseed_book_tileset_t *, out of the database and the book. Nothing else
+ * points to them. Fails when the database does: then all of them stay. */
+apr_status_t tseed_cache_remove(tseed_cache_t *cache, const apr_array_header_t *bare);
 
 /* Whether there is something to write: pages, or with all else tile sets and notes. */
 int tseed_cache_has_changes(const tseed_cache_t *cache, tseed_save_t save);

@@ -115,7 +115,7 @@ void tseed_durable_sweep(tseed_durable_t *durable)
     tseed_book_tileset_t *booked;
     int lingers;
 
-    for (unsigned i = 0; (booked = tseed_book_tileset(durable->cache->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (booked = tseed_book_next(durable->cache->book, &i)) != NULL; i++) {
         const tseed_sync_root_t *root = tseed_durable_root(durable, booked);
 
         booked->keeps_empty = root != NULL;
@@ -136,7 +136,7 @@ void tseed_durable_end(const tseed_durable_t *durable)
 {
     tseed_book_tileset_t *booked;
 
-    for (unsigned i = 0; (booked = tseed_book_tileset(durable->cache->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (booked = tseed_book_next(durable->cache->book, &i)) != NULL; i++) {
         const tseed_sync_root_t *root = tseed_durable_root(durable, booked);
 
         booked->is_unsafe =

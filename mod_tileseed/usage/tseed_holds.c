@@ -347,7 +347,7 @@ static void unmark_counted(tseed_holds_t *holds)
 {
     tseed_book_tileset_t *booked;
 
-    for (unsigned i = 0; (booked = tseed_book_tileset(holds->uses.cache->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (booked = tseed_book_next(holds->uses.cache->book, &i)) != NULL; i++) {
         unmark(holds, booked, NULL);
     }
 }

@@ -142,6 +142,11 @@ void tseed_origins_follow(tseed_origins_t *origins, tseed_run_t *run)
     }
 }
 
+void tseed_origins_leave(tseed_origins_t *origins, const tseed_book_tileset_t *booked)
+{
+    forget_entries(origins, is_of, booked);
+}
+
 /* ---- pages ---- */
 
 /* Origins that can't be read count as unknown, and are saved as such. */

@@ -25,6 +25,9 @@ uint64_t tseed_origins_recipe(const tseed_task_t *task, const tseed_tileset_t *t
  * latter. Other recipes' origins are forgotten. */
 void tseed_origins_follow(tseed_origins_t *origins, tseed_run_t *run);
 
+/* Forgets the pages of a tile set that leaves the book; the database is the caller's matter. */
+void tseed_origins_leave(tseed_origins_t *origins, const tseed_book_tileset_t *booked);
+
 /* The shape of the cell that was asked for when a metatile was made. {0, 0}: that is not known. */
 tseed_cell_shape_t tseed_origins_cell(tseed_origins_t *origins, tseed_run_t *run,
                                       const tseed_metatile_t *metatile);

@@ -335,6 +335,16 @@ int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tilese
     return set ? forget_old(prune, set, tileset->key) : 0;
 }
 
+void tseed_prune_forget(tseed_prune_t *prune, const tseed_book_tileset_t *booked)
+{
+    tseed_pruned_set_t *set = find(prune, booked);
+
+    if (set) {
+        apr_hash_set(prune->sets, &booked->number, sizeof(booked->number), NULL);
+        tseed_pruned_set_free(set);
+    }
+}
+
 /* ---- saving ---- */
 
 static tseed_pruned_set_t *next(apr_hash_index_t **index)

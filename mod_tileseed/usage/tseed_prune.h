@@ -56,6 +56,9 @@ void tseed_prune_take(tseed_prune_t *prune, const tseed_job_t *job);
  * Returns how many of them have pruned what lies below them. */
 int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset);
 
+/* Forgets what is known of a tile set that leaves the book; the database is the caller's matter. */
+void tseed_prune_forget(tseed_prune_t *prune, const tseed_book_tileset_t *booked);
+
 /* has_changes: whether there is something to save. write: writes the changes into the open
  * transaction, behind those of the book; fails when the database does, and then the next call
  * writes them all again. saved: notes that the transaction is committed. */

@@ -8,10 +8,12 @@ import pathlib
 
 from database import opened
 from quota import Du, agrees, disk, put, size, usage
+from rest import refused
 from test_quota_limit import MIB, OTHER, QUICK, serve
-from seeding import REST, begin, ended, layer, parameter_hash, seeder_of, stub
+from seeding import REST, begin, done, ended, layer, parameter_hash, seeder_of, stub
 from test_tiles import TILES
-from tileseed_httpd import one_mpm, wait_until
+from tileseed_httpd import MODULES, one_mpm, wait_until
+from upstream import Fault
 
 OPEN = 'TileSeedParameter TIME "regex=[0-9]+"'
 
@@ -46,33 +48,117 @@ def rows(httpd):
     return sum(len(found['tilesets']) for found in usage(httpd)['layers'])
 
 
+ADDRESS = '/tiles/stub/small/3/{0}/0.png?TIME={1}'
+PROXIED = f'LoadModule remoteip_module {MODULES}/mod_remoteip.so\nRemoteIPHeader X-Client\n'
+
+
+def times(httpd):
+    """The values of TIME whose tile sets have tiles, by the books."""
+    return {found['parameters']['TIME'] for entry in usage(httpd)['layers']
+            for found in entry['tilesets']
+            if found['parameters'].get('TIME') and found['tiles']}
+
+
+def settled(httpd, *values):
+    """Waits until just these tile sets have tiles, and all others are out of the books."""
+    wait_until(lambda: times(httpd) == set(values) and rows(httpd) == 1 + len(values), 120,
+               f'just the tile sets {values}')
+    agrees(httpd)
+
+
+def read(httpd, value, status=200, x=0, client='198.51.100.1'):
+    """A request for a tile of a value, sent by some client."""
+    answer = httpd.get(ADDRESS.format(x, value), headers={'X-Client': client})
+    assert answer.status == status, (value, answer.status, answer.body)
+    return answer
+
+
 @one_mpm
 def test_no_more_than_allowed(httpd, upstream):
-    """TileSeedMaxTileSets: values beyond it are 404 until they are listed or seeded; what is there
-    goes on being made. A row of which nothing was stored goes at the next start."""
+    """TileSeedMaxTileSets: the tile set that is used least gives way to a new one. What was seeded
+    stays, and is no obstacle before it has all places."""
     lines = ('TileSeedParameter TIME "regex=[0-9]+" value=77', 'TileSeedMaxTileSets 3')
     serve(httpd, upstream, *lines)
     httpd.expect('TileSeedParameter TIME takes values that are not listed.*MaxTileSets 3')
-    address = '/tiles/stub/small/3/{0}/0.png?TIME={1}'
     for value in (1, 2, 3):
-        assert httpd.get(address.format(0, value)).status == 200
-    answer = httpd.get(address.format(0, 4))
-    assert answer.status == 404 and b'TileSeedMaxTileSets' in answer.body, answer.body
-    assert httpd.get(address.format(5, 3)).status == 200
-    assert httpd.get(address.format(0, 77)).status == 200
+        read(httpd, value)
+    read(httpd, 77)
+    read(httpd, 4)
+    wait_until(lambda: rows(httpd) == 5 and len(times(httpd)) == 4, 120)
+    assert times(httpd) >= {'4', '77'}
+    agrees(httpd)
+    for number, value in enumerate(('5', '6', '7')):
+        assert ended(httpd, begin(httpd, 'stub', zoomStop=0, parameters={
+            'entry': {'string': ['TIME', value]}}))['tilesMade'] == 1
+        if number < 2:
+            read(httpd, 8 + number)
+    assert times(httpd) >= {'5', '6', '7'}
+    answer = read(httpd, 10, 404)
+    assert b'TileSeedMaxTileSets' in answer.body, answer.body
+    read(httpd, 5)                                  # what is there goes on being made
     assert httpd.get('/tiles/stub/small/3/0/0.png').status == 200
-    assert ended(httpd, begin(httpd, 'stub', zoomStop=0, parameters={
-        'entry': {'string': ['TIME', '5']}}))['tilesMade'] == 1
-    assert httpd.get(address.format(0, 5)).status == 200
-    wait_until(lambda: rows(httpd) == 6)
-    assert 'TIME takes values that are not listed' in httpd.error_log()
-    ended(httpd, begin(httpd, 'stub', type='truncate', parameters={
-        'entry': {'string': ['TIME', '5']}}))
-    wait_until(lambda: not any(found['bytes'] for found in
-                               usage(httpd)['layers'][0]['tilesets']
-                               if found['parameters'].get('TIME') == '5'), 30)
+
+
+@one_mpm
+def test_a_place_is_taken_by_tiles(httpd, upstream):
+    """Values of which nothing is stored take no place, and their rows go. Nor does a tile set that
+    has lost all its tiles: a rolling time goes on for ever."""
+    serve(httpd, upstream, OPEN, 'TileSeedMaxTileSets 3')
+    httpd.expect('takes values that are not listed|no tile|upstream|failed')
+    read(httpd, 1)
+    upstream.decide = lambda asked: Fault('status', 404) if int(asked['TIME']) >= 1000 else None
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        statuses = set(pool.map(lambda value: httpd.get(ADDRESS.format(0, value)).status,
+                                range(1000, 1100)))
+    assert statuses <= {502, 503} and 502 in statuses, statuses
+    wait_until(lambda: httpd.get(ADDRESS.format(0, 2)).status == 200)
+    for value in range(2, 20):
+        read(httpd, value)
+        done(httpd, 'stub', type='truncate', parameters={
+            'entry': {'string': ['TIME', str(value)]}})
+    settled(httpd, '1')
+
+
+@one_mpm
+def test_who_makes_many_gives_way(httpd, upstream):
+    """A client with many values loses its own tile sets, not those of others; addresses of one
+    IPv6 network are one client."""
+    httpd.expect('takes values that are not listed')
+    httpd.start(PROXIED + REST + TILES.replace('Require local', 'Require all granted') +
+                stub(upstream, OPEN, 'TileSeedMaxTileSets 8', meta='4x4'))
+    for value in (1, 2):
+        read(httpd, value, client=f'198.51.100.{value}')
+    for value in range(100, 130):
+        read(httpd, value, client=f'2001:db8::{value:x}')
+    wait_until(lambda: len(times(httpd)) <= 8, 120)
+    assert times(httpd) >= {'1', '2'}
+    read(httpd, 3, client='198.51.100.3')
+    wait_until(lambda: '3' in times(httpd) and len(times(httpd)) <= 8, 120)
+    assert times(httpd) >= {'1', '2', '3'}
+    agrees(httpd)
+
+
+@one_mpm
+def test_drop_what_reading_has_made(httpd, upstream):
+    """One request takes all tile sets of a layer away that requests have made; a seeded one and
+    the default stay. So it is after a restart."""
+    httpd.expect('takes values that are not listed')
+    lines = (OPEN, 'TileSeedMaxTileSets 8')
+    serve(httpd, upstream, *lines)
+    done(httpd, 'stub', zoomStop=0)
+    done(httpd, 'stub', zoomStop=0, parameters={'entry': {'string': ['TIME', '9']}})
+    for value in (1, 2, 9):
+        read(httpd, value)
     httpd.restart(REST + TILES + stub(upstream, *lines, meta='4x4'))
-    wait_until(lambda: rows(httpd) == 5)
+    assert times(httpd) == {'1', '2', '9'}
+    address = '/rest/layers/stub/tilesets'
+    assert httpd.get(address).headers['Allow'] == 'DELETE'
+    assert 'Is stub meant' in refused(httpd, 400, 'DELETE', '/rest/layers/stup/tilesets')
+    assert httpd.request('DELETE', address).status == 200
+    settled(httpd, '9')
+    assert httpd.get('/tiles/stub/small/0/0/0.png?onmiss=404').status == 200
+    read(httpd, 1)
+    settled(httpd, '1', '9')
 
 
 def multiply(books, count):

@@ -259,6 +259,7 @@ static void test_book__a_mark_outlasts_its_holds_by_a_sweep(void **state)
 /* What was done there may not be on the disk. */
 static void test_book__a_mark_stays_while_it_is_unsafe(void **state)
 {
+    const tseed_effect_t none = {0};
     tseed_page_record_t record;
     int gone;
 
@@ -266,6 +267,7 @@ static void test_book__a_mark_stays_while_it_is_unsafe(void **state)
     booked->keeps_empty = booked->is_unsafe = 1;
     tseed_book_hold(book, booked, &here);
     save();
+    assert_int_equal(tseed_book_apply(book, booked, &here, &none, NULL), APR_SUCCESS);
     tseed_book_drop(book, booked, &here);
     for (int i = 0; i < 3; i++) {
         assert_true(tseed_book_sweep(book));
@@ -468,8 +470,8 @@ static void test_book__tile_sets_are_found_by_print(void **state)
     (void)state;
     assert_ptr_equal(tseed_book_find(book, 1000003), booked);
     assert_null(tseed_book_find(book, 5));
-    assert_ptr_equal(tseed_book_tileset(book, 0), booked);
-    assert_null(tseed_book_tileset(book, 1));
+    assert_ptr_equal(tseed_book_next(book, &(unsigned){0}), booked);
+    assert_null(tseed_book_next(book, &(unsigned){1}));
 }
 
 /* ---- victims ---- */

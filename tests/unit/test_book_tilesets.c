@@ -55,13 +55,108 @@ static int all_of(next_t *next)
     return digits;
 }
 
+/* Books what a page gains, by a task at a time, and saves everything. */
+static void put(tseed_book_tileset_t *booked, const tseed_effect_t *gain, int64_t now)
+{
+    const tseed_page_t page = {3, 0, 0};
+    const tseed_writer_t writer = {.task = 7, .now = now};
+    tseed_page_record_t record;
+    size_t cursor = 0;
+    int gone;
+
+    tseed_book_hold(book, booked, &page);
+    if (gain) {
+        assert_int_equal(tseed_account_charge(&chain, (tseed_amount_t){0, 0}), APR_SUCCESS);
+        assert_int_equal(tseed_book_apply(book, booked, &page, gain, &writer), APR_SUCCESS);
+    }
+    tseed_book_drop(book, booked, &page);
+    while (tseed_book_change(book, &record, &gone, TSEED_SAVE_ALL, &cursor)) {
+    }
+    tseed_book_saved(book, TSEED_SAVE_ALL);
+}
+
+/* ---- which leave ---- */
+
+static const tseed_effect_t tiles = {2, 1, 100, 4096}, no_tiles = {-2, -1, -100, -4096};
+
+static void test_book_tilesets__that_are_bare_leave(void **state)
+{
+    tseed_book_tileset_t *fourth;
+
+    (void)state;
+    first->loaded = second->loaded = third->loaded = 1;
+    assert_true(tseed_book_is_bare(second));
+    put(second, &tiles, 100);
+    assert_true(tseed_book_has_files(second));
+    assert_false(tseed_book_is_bare(second));
+    put(second, &no_tiles, 200);
+    assert_false(tseed_book_has_files(second));
+    assert_true(tseed_book_is_bare(second));
+    tseed_book_remove(book, second);
+    assert_int_equal(tseed_book_tilesets(book), 2);
+    assert_int_equal(all_of(tseed_book_next), 13);
+    assert_null(tseed_book_find(book, 2 * 1000003));
+    fourth = enter("fourth", "/new", 1);
+    assert_int_equal(all_of(tseed_book_next), 123);
+    assert_string_equal(fourth->record.key, "fourth");
+    assert_int_equal(fourth->entries, 0);
+}
+
+/* A page in which nothing ever was needs no mark that outlasts its hold: the row of a tile set of
+ * which nothing could be made goes at once. Tiles that were removed may come back. */
+static void test_book_tilesets__are_bare_at_once_if_nothing_was_stored(void **state)
+{
+    (void)state;
+    first->loaded = second->loaded = 1;
+    first->keeps_empty = second->keeps_empty = 1;
+    put(first, NULL, 0);
+    assert_true(tseed_book_is_bare(first));
+    put(second, &tiles, 100);
+    put(second, &no_tiles, 200);
+    assert_false(tseed_book_is_bare(second));
+}
+
+static int is_not(const tseed_book_tileset_t *booked, const void *baton)
+{
+    return booked != baton;
+}
+
+static void test_book_tilesets__that_are_used_least(void **state)
+{
+    (void)state;
+    put(first, &tiles, 300);
+    put(second, &tiles, 100);
+    put(third, &tiles, 200);
+    assert_ptr_equal(tseed_book_least_used(book, is_not, NULL), second);
+    assert_ptr_equal(tseed_book_least_used(book, is_not, second), third);
+    tseed_book_hit(book, tseed_page_print(second->record.print, 3, 0, 0), 1, 400);
+    assert_ptr_equal(tseed_book_least_used(book, is_not, NULL), third);
+}
+
+static void test_book_tilesets__that_leave_give_their_pages(void **state)
+{
+    const tseed_page_t page = {3, 0, 0};
+    tseed_book_page_t found[4];
+
+    (void)state;
+    put(first, &tiles, 100);
+    put(second, &tiles, 100);
+    assert_int_equal(tseed_book_leavers(found, 4, book), 0);
+    second->is_leaving = 1;
+    assert_int_equal(tseed_book_leavers(found, 4, book), 1);
+    assert_ptr_equal(found[0].booked, second);
+    tseed_book_hold(book, second, &page);
+    assert_int_equal(tseed_book_leavers(found, 4, book), 0);
+    tseed_book_drop(book, second, &page);
+}
+
 static void test_book_tilesets__are_numbered(void **state)
 {
     (void)state;
     assert_int_equal(tseed_book_tilesets(book), 3);
-    assert_ptr_equal(tseed_book_tileset(book, 0), first);
-    assert_ptr_equal(tseed_book_tileset(book, 2), third);
-    assert_null(tseed_book_tileset(book, 3));
+    assert_ptr_equal(tseed_book_next(book, &(unsigned){0}), first);
+    assert_ptr_equal(tseed_book_next(book, &(unsigned){2}), third);
+    assert_null(tseed_book_next(book, &(unsigned){3}));
 }
 
 static void test_book_tilesets__that_are_not_complete_are_next(void **state)
@@ -71,7 +166,7 @@ static void test_book_tilesets__that_are_not_complete_are_next(void **state)
     enter("fourth", "/cache", 0);
     enter("fifth", "/cache", 0);
     assert_int_equal(all_of(tseed_book_next_incomplete), 45);
-    tseed_book_complete(book, tseed_book_tileset(book, 3));
+    tseed_book_complete(book, tseed_book_next(book, &(unsigned){3}));
     assert_int_equal(all_of(tseed_book_next_incomplete), 5);
 }
 
@@ -192,6 +287,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_book_tilesets__are_numbered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_book_tilesets__that_are_bare_leave, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_book_tilesets__are_bare_at_once_if_nothing_was_stored,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(test_book_tilesets__that_are_used_least, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_book_tilesets__that_leave_give_their_pages, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_book_tilesets__that_are_not_complete_are_next, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_book_tilesets__that_are_not_loaded_are_next, setup,

@@ -88,13 +88,20 @@ int clock_gettime(clockid_t clock, struct timespec *time)
     return 0;
 }
 
-apr_status_t tseed_background_get(tseed_run_t **found, tseed_background_t *background,
-                                  const tseed_names_t *names)
+apr_status_t tseed_open_tilesets_run(tseed_run_t **found, tseed_open_tilesets_t *open,
+                                     const tseed_names_t *names, const char *client)
 {
-    (void)background;
+    (void)open;
     (void)names;
+    (void)client;
     *found = &run;
     return run_status;
+}
+
+void tseed_open_tilesets_settle(tseed_open_tilesets_t *open, const tseed_book_tileset_t *booked)
+{
+    (void)open;
+    (void)booked;
 }
 
 tseed_job_t *tseed_jobs_get(tseed_jobs_t *all, const tseed_client_t *client)
