@@ -239,7 +239,8 @@ def test_layer_of_one_point():
 
 
 @pytest.mark.parametrize('west, east, begin', [
-    ('5,25', '10.5', 'EPSG:4326 zoom=0-18 extent=5.25,'), ('170', '-170', 'EPSG:4326 zoom=0-18 extent=-180,'),
+    ('5,25', '10.5', 'EPSG:4326 zoom=0-18 extent=5.25,'),
+    ('170', '-170', 'EPSG:4326 zoom=0-18 extent=-180,'),
     ('nan', '10.5', 'EPSG:4326 zoom=0-18\n')])
 def test_odd_boxes(west, east, begin):
     """Decimal commas, a box over the antimeridian, behind a line end before the declaration."""
