@@ -46,15 +46,18 @@ const char *tseed_jpeg_open(tseed_jpeg_t *jpeg, tseed_jpeg_codec_t *codec, apr_p
     tjhandle reader = handle_get(&codec->reader, tjInitDecompress);
     int width = 0;
     int height = 0;
-    int space = 0;
+    int space = -1;
 
     codec->sheet.first.width = 0;
     if (!reader) {
         return TSEED_NO_MEMORY;
     }
     jpeg->sampling = -1;
+    /* TurboJPEG refuses a sampling it has no name for after it has told the size. It decodes such a
+     * picture nevertheless. */
     if (tjDecompressHeader3(reader, jpeg->data, jpeg->length, &width, &height, &jpeg->sampling,
-                            &space) != 0) {
+                            &space) != 0 &&
+        !(width > 0 && jpeg->sampling < 0)) {
         return damaged(&codec->reader, pool);
     }
     if (width != jpeg->width || height != jpeg->height) {
@@ -90,16 +93,21 @@ const char *tseed_jpeg_read(tseed_picture_t *picture, tseed_jpeg_codec_t *codec,
     return NULL;
 }
 
-/* A transformation without a result decodes the coefficients and stops there. */
+/* A transformation without a result decodes the coefficients and stops there. TurboJPEG transforms
+ * only samplings it has a name for. */
 const char *tseed_jpeg_check(tseed_jpeg_codec_t *codec, const tseed_jpeg_t *jpeg, apr_pool_t *pool)
 {
     tjhandle cutter = handle_get(&codec->cutter, tjInitTransform);
     tjtransform nothing = {.options = TJXOPT_NOOUTPUT};
     unsigned char *none = NULL;
     unsigned long length = 0;
+    tseed_picture_t picture;
 
     if (!cutter) {
         return TSEED_NO_MEMORY;
+    }
+    if (jpeg->sampling < 0) {
+        return tseed_jpeg_read(&picture, codec, jpeg, pool);
     }
     return tjTransform(cutter, jpeg->data, jpeg->length, 1, &none, &length, &nothing, STRICT) == 0
                ? NULL

@@ -37,7 +37,7 @@ typedef struct {
     const unsigned char *data; /* the file */
     size_t length;
     int width, height;
-    int sampling; /* TJSAMP_..., or -1 */
+    int sampling; /* TJSAMP_..., or -1: one that TurboJPEG has no name for */
 } tseed_jpeg_t;
 
 /* Whether data begins as a JPEG does. */
@@ -52,14 +52,14 @@ const char *tseed_jpeg_open(tseed_jpeg_t *jpeg, tseed_jpeg_codec_t *codec, apr_p
 const char *tseed_jpeg_read(tseed_picture_t *picture, tseed_jpeg_codec_t *codec,
                             const tseed_jpeg_t *jpeg, apr_pool_t *pool);
 
-/* Goes through the whole file without making pixels of it. */
+/* Goes through the whole file, and makes pixels of it only if its sampling has no name. */
 const char *tseed_jpeg_check(tseed_jpeg_codec_t *codec, const tseed_jpeg_t *jpeg, apr_pool_t *pool);
 
 /* Cuts a region out without loss, by copying its coefficients. A JPEG can only be read from its
  * beginning, so the first call cuts all tiles of the raster to which the region belongs, and later
  * calls return them. The tile is valid until the next tseed_jpeg_open. Returns its length. 0:
- * decode the file instead, because the region's corner lies inside a block, or the file is broken.
- */
+ * decode the file instead, because the region's corner lies inside a block, the sampling has no
+ * name, or the file is broken. */
 size_t tseed_jpeg_cut(const unsigned char **tile, tseed_jpeg_codec_t *codec,
                       const tseed_jpeg_t *jpeg, const tseed_region_t *region);
 

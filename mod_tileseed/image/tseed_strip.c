@@ -13,7 +13,7 @@
 
 /* A part of a picture: a chunk, a segment, a stretch of coded pixels. */
 typedef struct {
-    size_t length; /* 0: the picture can't be followed */
+    size_t length; /* 0: the picture can't be followed, or browsers can't */
     int stays;
     int is_last;
 } part_t;
@@ -84,6 +84,14 @@ static part_t next_png(walk_t *walk)
 /* ---- JPEG (ITU T.81, annex B) ---- */
 
 enum { FILL = 0xFF, SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, COM = 0xFE, APP0 = 0xE0, APP15 = 0xEF };
+enum { SOF0 = 0xC0, SOF2 = 0xC2, DHT = 0xC4, SOF15 = 0xCF };
+
+/* Browsers show Huffman coding, baseline, extended and progressive. They show nothing of arithmetic
+ * coding, lossless or hierarchical frames, whose markers are the other ones of this row. */
+static int browsers_know(int marker)
+{
+    return marker < SOF0 || marker > SOF15 || marker <= SOF2 || marker == DHT;
+}
 
 static int stays_jpeg(walk_t *walk, int marker, size_t length)
 {
@@ -132,7 +140,7 @@ static part_t next_jpeg(walk_t *walk)
     if (at[1] == SOI || at[1] == EOI) {
         return (part_t){2, 1, at[1] == EOI};
     }
-    if (left(walk) >= 4) {
+    if (left(walk) >= 4 && browsers_know(at[1])) {
         part.length = 2 + ((size_t)at[2] << 8 | at[3]);
         part.stays = stays_jpeg(walk, at[1], part.length);
         walk->is_coded = at[1] == SOS;

@@ -21,8 +21,8 @@ typedef struct {
 } tseed_stripped_t;
 
 /* Strips a PNG, JPEG or WebP that was found to be whole. Returns 0; or -1 if it can't be followed,
- * or is longer than any picture of so many pixels needs to be, or there is no memory: then it is to
- * be written anew. */
+ * or is longer than any picture of so many pixels needs to be, or is coded in a way that browsers
+ * don't know, or there is no memory: then it is to be written anew. */
 int tseed_strip(tseed_stripped_t *stripped, tseed_buffer_t *room, const unsigned char *data,
                 size_t length, int width, int height);
 

@@ -335,6 +335,7 @@ static void test_cutter__an_answer_that_is_the_tile_is_passed_on(void **state)
                                            {"photo.png", "image/png"},
                                            {"photo-420.jpg", "image/jpeg"},
                                            {"photo-progressive.jpg", "image/jpeg"},
+                                           {"photo-rare.jpg", "image/jpeg"},
                                            {"photo-420.jpg", "image/vnd.jpeg-png"},
                                            {"photo.webp", "image/webp"}};
 
@@ -372,6 +373,22 @@ static void test_cutter__an_answer_of_another_kind_is_not_passed_on(void **state
         assert_null(tseed_cutter_cut(cutter, &tile, &(tseed_region_t){0, 0, 128, 128}, pool));
         assert_ptr_not_equal(tile.data, source.data);
     }
+}
+
+/* No browser shows arithmetic coding. The tile has Huffman's, and the same pixels. */
+static void test_cutter__an_answer_that_browsers_do_not_show_is_coded_anew(void **state)
+{
+    file_t source = load("photo-arithmetic.jpg");
+    tseed_encoded_t whole = {.data = source.data, .length = source.length};
+    unsigned char *expected = decode_jpeg(&whole, 128);
+    tseed_encoded_t tile;
+
+    (void)state;
+    assert_non_null(memmem(source.data, source.length, "\xFF\xC9", 2));
+    assert_null(open_file(source, 128, 128, "image/jpeg", TSEED_PALETTE_AUTO));
+    assert_null(tseed_cutter_cut(cutter, &tile, &(tseed_region_t){0, 0, 128, 128}, pool));
+    assert_memory_equal(decode_jpeg(&tile, 128), expected, 4 * 128 * 128);
+    assert_non_null(memmem(tile.data, tile.length, "\xFF\xC0", 2));
 }
 
 static void test_cutter__lossless_webp_tiles_equal_the_source(void **state)
@@ -586,6 +603,7 @@ int main(void)
         cmocka_unit_test(test_cutter__a_jpeg_is_cut_at_any_corner),
         cmocka_unit_test(test_cutter__an_answer_that_is_the_tile_is_passed_on),
         cmocka_unit_test(test_cutter__an_answer_of_another_kind_is_not_passed_on),
+        cmocka_unit_test(test_cutter__an_answer_that_browsers_do_not_show_is_coded_anew),
         cmocka_unit_test(test_cutter__lossless_webp_tiles_equal_the_source),
         cmocka_unit_test(test_cutter__webp_is_lossy_unless_told),
         cmocka_unit_test(test_cutter__a_webp_becomes_a_png_exactly),

@@ -10,7 +10,7 @@
 static tseed_jpeg_codec_t codec;
 
 static const char *const colour_names[] = {"photo-444.jpg", "photo-422.jpg", "photo-420.jpg",
-                                           "photo-progressive.jpg"};
+                                           "photo-progressive.jpg", "photo-arithmetic.jpg"};
 
 /* With TJFLAG_FASTUPSAMPLE a block's pixels depend on that block alone, so that a cut can be
  * compared with the whole. */
@@ -37,6 +37,36 @@ static const char *open_sized(tseed_jpeg_t *jpeg, file_t file, int width, int he
     return tseed_jpeg_open(jpeg, &codec, pool);
 }
 
+static double mean_error(const unsigned char *one, const unsigned char *other, int pixels)
+{
+    double sum = 0;
+
+    for (int i = 0; i < 4 * pixels; i++) {
+        sum += abs(one[i] - other[i]);
+    }
+    return sum / (4.0 * pixels);
+}
+
+/* Also when only the end marker is missing. */
+static void assert_cut_off_is_noticed(file_t file)
+{
+    tseed_region_t half = {0, 0, 64, 64};
+
+    for (size_t length = 3; length < file.length; length += length < 700 ? 13 : 1) {
+        unsigned char *exact = exact_copy(file.data, length);
+        const unsigned char *tile;
+        tseed_picture_t picture;
+        tseed_jpeg_t jpeg;
+
+        if (!open_sized(&jpeg, (file_t){exact, length}, 128, 128)) {
+            assert_non_null(tseed_jpeg_check(&codec, &jpeg, pool));
+            assert_non_null(tseed_jpeg_read(&picture, &codec, &jpeg, pool));
+            assert_int_equal(tseed_jpeg_cut(&tile, &codec, &jpeg, &half), 0);
+        }
+        free(exact);
+    }
+}
+
 static void test_jpeg__pixels_are_turbojpegs(void **state)
 {
     (void)state;
@@ -52,6 +82,27 @@ static void test_jpeg__pixels_are_turbojpegs(void **state)
         assert_memory_equal(rgba_of(&picture), decode(file.data, file.length, 128, 128, 0),
                             4 * 128 * 128);
     }
+}
+
+/* TurboJPEG has names for six samplings; T.81 allows many more, and browsers show them. */
+static void test_jpeg__a_sampling_without_a_name_is_read(void **state)
+{
+    static const tseed_region_t half = {0, 0, 64, 64};
+    file_t file = load("photo-rare.jpg");
+    const unsigned char *tile;
+    tseed_picture_t picture;
+    tseed_jpeg_t jpeg;
+
+    (void)state;
+    assert_null(open_sized(&jpeg, file, 128, 128));
+    assert_int_equal(tseed_jpeg_cut(&tile, &codec, &jpeg, &half), 0);
+    assert_null(tseed_jpeg_check(&codec, &jpeg, pool));
+    assert_null(tseed_jpeg_read(&picture, &codec, &jpeg, pool));
+    assert_true(mean_error(rgba_of(&picture), read_png(load("photo.png"), &(int){0}, &(int){0}),
+                           128 * 128) < 6);
+    assert_string_equal(open_sized(&jpeg, file, 128, 64),
+                        "jpeg of 128 x 128 pixels, expected 128 x 64");
+    assert_cut_off_is_noticed(file);
 }
 
 static void test_jpeg__grey_stays_grey(void **state)
@@ -77,26 +128,6 @@ static void test_jpeg__what_does_not_fit_is_refused(void **state)
                         "jpeg of 128 x 128 pixels, expected 256 x 128");
     assert_string_equal(open_sized(&jpeg, load("photo-cmyk.jpg"), 128, 128),
                         "jpeg is in the colours of print (CMYK), expected grey, YCbCr or RGB");
-}
-
-/* Also when only the end marker is missing. */
-static void assert_cut_off_is_noticed(file_t file)
-{
-    tseed_region_t half = {0, 0, 64, 64};
-
-    for (size_t length = 3; length < file.length; length += length < 700 ? 13 : 1) {
-        unsigned char *exact = exact_copy(file.data, length);
-        const unsigned char *tile;
-        tseed_picture_t picture;
-        tseed_jpeg_t jpeg;
-
-        if (!open_sized(&jpeg, (file_t){exact, length}, 128, 128)) {
-            assert_non_null(tseed_jpeg_check(&codec, &jpeg, pool));
-            assert_non_null(tseed_jpeg_read(&picture, &codec, &jpeg, pool));
-            assert_int_equal(tseed_jpeg_cut(&tile, &codec, &jpeg, &half), 0);
-        }
-        free(exact);
-    }
 }
 
 static void test_jpeg__a_file_cut_off_anywhere_is_refused(void **state)
@@ -172,16 +203,6 @@ static void test_jpeg__another_file_is_cut_anew(void **state)
     assert_cut_without_loss(load("photo-422.jpg"), 0, 64);
 }
 
-static double mean_error(const unsigned char *one, const unsigned char *other, int pixels)
-{
-    double sum = 0;
-
-    for (int i = 0; i < 4 * pixels; i++) {
-        sum += abs(one[i] - other[i]);
-    }
-    return sum / (4.0 * pixels);
-}
-
 static void test_jpeg__what_was_written_looks_like_it(void **state)
 {
     int width, height, sampling, space;
@@ -212,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jpeg__pixels_are_turbojpegs),
+        cmocka_unit_test(test_jpeg__a_sampling_without_a_name_is_read),
         cmocka_unit_test(test_jpeg__grey_stays_grey),
         cmocka_unit_test(test_jpeg__what_does_not_fit_is_refused),
         cmocka_unit_test(test_jpeg__a_file_cut_off_anywhere_is_refused),

@@ -183,6 +183,25 @@ static void test_strip__leaves_pixels_and_colours_of_jpeg(void **state)
     assert_left(&picture);
 }
 
+/* Lossless, hierarchical and arithmetic frames (T.81, table B.1). */
+static void test_strip__leaves_jpeg_that_browsers_do_not_show_to_a_writer(void **state)
+{
+    static picture_t picture;
+    tseed_stripped_t stripped;
+
+    (void)state;
+    for (int marker = 0xC0; marker <= 0xCF; marker++) {
+        int shown = marker <= 0xC2 || marker == 0xC4;
+
+        picture.length = picture.left_length = 0;
+        add(&picture, 1, "\xFF\xD8", 2);
+        jpeg_segment(&picture, 1, marker, "", 15);
+        jpeg_segment(&picture, 1, 0xDA, "", 10);
+        add(&picture, 1, "pixels\xFF\xD9", 8);
+        assert_int_equal(strip(&stripped, &picture), shown ? 0 : -1);
+    }
+}
+
 /* ---- WebP ---- */
 
 static void webp_chunk(picture_t *picture, int stays, const char *type, const char *data,
@@ -227,6 +246,7 @@ int main(void)
         cmocka_unit_test(test_strip__takes_no_more_than_pixels_need),
         cmocka_unit_test(test_strip__follows_no_broken_picture),
         cmocka_unit_test(test_strip__leaves_pixels_and_colours_of_jpeg),
+        cmocka_unit_test(test_strip__leaves_jpeg_that_browsers_do_not_show_to_a_writer),
         cmocka_unit_test(test_strip__leaves_pixels_and_colours_of_webp),
     };
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""Makes the pictures beside this file with Pillow (python3-pil), for the tests of image/.
+"""Makes the pictures beside this file with Pillow (python3-pil), for the tests of image/; and two
+kinds of JPEG that Pillow does not write with cjpeg (libjpeg-turbo-progs).
 
 They are 128 x 128: a map with soft edges, a map in a palette with transparent colours, and a photo
 in the kinds of JPEG and WebP there are. It also prints how far Pillow's own median cut is from two of them:
@@ -9,6 +10,7 @@ tests/unit/test_palette.c holds ours against that.
 """
 import pathlib
 import random
+import subprocess
 
 from PIL import Image, ImageDraw
 
@@ -58,6 +60,11 @@ def main():
     photo.convert('L').save(HERE / 'photo-grey.jpg', quality=80)
     photo.convert('CMYK').save(HERE / 'photo-cmyk.jpg', quality=80)
     photo.save(HERE / 'photo.png')
+    for name, kind in (('rare', '-sample 2x2,1x2,2x1'), ('arithmetic', '-arithmetic')):
+        photo.save(HERE / 'photo.ppm')
+        subprocess.run(['cjpeg', '-quality', '80', *kind.split(), '-outfile',
+                        HERE / f'photo-{name}.jpg', HERE / 'photo.ppm'], check=True)
+        (HERE / 'photo.ppm').unlink()
     photo.save(HERE / 'photo.webp', quality=80)
     drawn.save(HERE / 'map-rgba.webp', lossless=True, exact=True)
     photo.save(HERE / 'photo-moving.webp', save_all=True, append_images=[photo.rotate(180)])
