@@ -70,6 +70,13 @@ static const char *read_file_name(void *member, const tseed_option_t *option, co
     return NULL;
 }
 
+/* httpd reads its configuration twice, and frees the memory of the first time as it is. */
+static apr_status_t overwrite(void *text)
+{
+    explicit_bzero(text, strlen(text));
+    return APR_SUCCESS;
+}
+
 /* The first line of a file, which has user and password; root may be the only one to read it. */
 static const char *read_credentials(void *member, const tseed_option_t *option, const char *text,
                                     apr_pool_t *pool)
@@ -97,6 +104,7 @@ static const char *read_credentials(void *member, const tseed_option_t *option, 
     }
     upstream->credentials = apr_pstrdup(pool, line);
     explicit_bzero(line, sizeof(line));
+    apr_pool_cleanup_register(pool, upstream->credentials, overwrite, apr_pool_cleanup_null);
     return NULL;
 }
 

@@ -20,6 +20,7 @@
 #include "mod_tileseed_origin.h"
 #include "mod_tileseed_page.h"
 #include "mod_tileseed_reply.h"
+#include "protocol/tseed_escape.h"
 
 APLOG_USE_MODULE(tileseed);
 
@@ -222,6 +223,13 @@ static int refuse(tseed_rest_t *rest)
     status = refuse_for_now(rest);
     if (status != DECLINED) {
         return status;
+    }
+    if (actions[route->action].changes && !actions[route->action].has_body && r->args && *r->args) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST,
+                                 "nothing can be said in the query here, it would narrow nothing: "
+                                 "leave out '%s'",
+                                 tseed_text_quote(tseed_escape_plain(r->args, r->pool), QUOTE_MAX,
+                                                  r->pool));
     }
     problem = tseed_origin_refusal(r, rest->dir);
     return problem ? tseed_reply_error(r, HTTP_FORBIDDEN, "%s", problem) : DECLINED;

@@ -154,7 +154,7 @@ def test_open_locations_are_named(httpd, upstream):
         '/q': ('Require all granted',), '/r': ('AuthMerging And', 'Require all granted')}
     around = ''.join(f'<{section}>\nRequire local\n</{section.split()[0]}>\n' for section in (
         'LocationMatch "^/o/"', 'LocationMatch "^/p/seed/"', 'Location "/q"', 'Location ~ "^/r"'))
-    serve(httpd, upstream, f'LoadModule access_compat_module {MODULES}/mod_access_compat.so\n',
+    serve(httpd, upstream,
           around, *[location(path, *lines) for path, lines in sections.items()])
     found = re.findall(r'nothing in <Location "(/.)"> says who may seed', httpd.error_log())
     assert sorted(set(found)) == ['/a', '/b', '/e', '/h', '/i', '/j', '/l', '/p', '/q',

@@ -210,6 +210,20 @@ def test_queries_of_lists_and_quota_are_ignored(httpd, upstream):
         '/rest/diskquota.xml').text
 
 
+@one_mpm
+def test_queries_that_would_narrow_nothing(httpd, upstream):
+    """What changes something and reads no query is refused with one."""
+    serve(httpd, upstream)
+    number = number_of(seed(httpd, 'roads'))
+    for method, path in (('POST', f'/rest/tasks/{number}/retry?zoomStop=3'),
+                         ('DELETE', f'/rest/tasks/{number}.json?state=pending'),
+                         ('DELETE', '/rest/layers/roads/tilesets?TIME=1'),
+                         ('DELETE', '/rest/diskquota/usage/1.json?layer=roads'),
+                         ('POST', '/rest/diskquota/reconcile?layer=roads'),
+                         ('POST', '/rest/diskquota/cleanup?layer=roads')):
+        assert 'nothing can be said in the query' in refused(httpd, 400, method, path)
+
+
 # Places
 
 @one_mpm
