@@ -131,7 +131,7 @@ static void solid_remember(tseed_cutter_t *cutter)
 {
     const tseed_png_t *png = &cutter->png;
 
-    if (png->length > SOLID_MOST || !tseed_picture_is_uniform(&cutter->picture)) {
+    if (png->length > SOLID_MOST || png->deep || !tseed_picture_is_uniform(&cutter->picture)) {
         return;
     }
     cutter->solid.length = 0;
@@ -171,7 +171,7 @@ const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answ
     cutter->is_solid = 0;
     if (tseed_png_is(data, length)) {
         cutter->kind = ANSWER_PNG;
-        cutter->png = (tseed_png_t){data, length, answer->width, answer->height, 0};
+        cutter->png = (tseed_png_t){data, length, answer->width, answer->height, 0, 0};
         return open_png(cutter, pool);
     }
     if (tseed_jpeg_is(data, length)) {
@@ -298,6 +298,34 @@ static int pass_on(tseed_encoded_t *tile, tseed_cutter_t *cutter)
     return 0;
 }
 
+/* The format of a tile: the mixed formats choose by its pixels. */
+static tseed_codec_t codec_for(const tseed_format_t *format, const tseed_picture_t *pixels)
+{
+    switch (format->codec) {
+    case TSEED_CODEC_JPEG_PNG:
+        return tseed_picture_is_opaque(pixels) ? TSEED_CODEC_JPEG : TSEED_CODEC_PNG;
+    case TSEED_CODEC_JPEG_PNG8:
+        return tseed_picture_is_opaque(pixels) ? TSEED_CODEC_JPEG : TSEED_CODEC_PNG8;
+    default:
+        return format->codec;
+    }
+}
+
+/* A PNG of 16 bits, of heights for example, keeps them where it is the tile. All else that becomes
+ * of pixels has 8 bits. Returns whether the tile was made. */
+static int keep_depth(tseed_encoded_t *tile, tseed_cutter_t *cutter, const tseed_picture_t *pixels)
+{
+    const tseed_format_t *format = &cutter->format;
+
+    if (cutter->kind != ANSWER_PNG || !cutter->png.deep ||
+        !is_whole(cutter, pixels->width, pixels->height) ||
+        codec_for(format, pixels) != TSEED_CODEC_PNG ||
+        (format->palette == TSEED_PALETTE_NONE && pixels->channels < 3)) {
+        return 0;
+    }
+    return pass_on(tile, cutter) == 0;
+}
+
 static const char *encode_png(tseed_encoded_t *tile, tseed_cutter_t *cutter,
                               tseed_picture_t *pixels, tseed_codec_t codec)
 {
@@ -336,19 +364,6 @@ static const char *encode_webp(tseed_encoded_t *tile, tseed_cutter_t *cutter,
     tile->length = tseed_webp_write(&cutter->webp_codec, pixels, &cutter->format);
     tile->data = cutter->webp_codec.file.data;
     return tile->length ? NULL : "the tile can't be written as webp";
-}
-
-/* The format of a tile: the mixed formats choose by its pixels. */
-static tseed_codec_t codec_for(const tseed_format_t *format, const tseed_picture_t *pixels)
-{
-    switch (format->codec) {
-    case TSEED_CODEC_JPEG_PNG:
-        return tseed_picture_is_opaque(pixels) ? TSEED_CODEC_JPEG : TSEED_CODEC_PNG;
-    case TSEED_CODEC_JPEG_PNG8:
-        return tseed_picture_is_opaque(pixels) ? TSEED_CODEC_JPEG : TSEED_CODEC_PNG8;
-    default:
-        return format->codec;
-    }
 }
 
 /* `pixels` becomes what was encoded. */
@@ -509,6 +524,9 @@ const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile,
         return error;
     }
     pixels = tseed_picture_view(&cutter->picture, region);
+    if (keep_depth(tile, cutter, &pixels)) {
+        return NULL;
+    }
     return tseed_picture_is_uniform(&pixels) ? encode_uniform(tile, cutter, &pixels)
                                              : encode(tile, cutter, &pixels);
 }

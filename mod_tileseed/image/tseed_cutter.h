@@ -6,11 +6,14 @@
  * nothing per tile. Answers come from the network: the cutter checks sizes before it allocates, and
  * lengths before it reads.
  *
- * PNG and lossless WebP tiles equal the answer pixel for pixel. JPEG tiles of a JPEG answer are cut
- * from its coefficients when tile and gutter are multiples of its blocks (16 pixels, 8 for 4:4:4):
- * `quality` has no effect then, and nothing is lost. Other JPEG tiles are decoded and encoded once.
- * JPEG knows no transparency: transparent pixels become white. An answer that is itself the only
- * wanted tile is checked, stripped (tseed_strip.h) and passed on.
+ * PNG and lossless WebP tiles equal the answer pixel for pixel, at 8 bits a sample. A PNG of 16
+ * bits that is passed on keeps them.
+ *
+ * JPEG tiles of a JPEG answer are cut from its coefficients when tile and gutter are multiples of
+ * its blocks (16 pixels, 8 for 4:4:4): `quality` has no effect then, and nothing is lost. Other
+ * JPEG tiles are decoded and encoded once. JPEG knows no transparency: transparent pixels become
+ * white. An answer that is itself the only wanted tile is checked, stripped (tseed_strip.h) and
+ * passed on.
  *
  * Sentences go into the pool that a call takes.
  */

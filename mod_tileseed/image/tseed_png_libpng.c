@@ -16,6 +16,7 @@ typedef struct {
     png_infop info;
     const unsigned char *at; /* the next byte of the file */
     size_t left;
+    tseed_png_t *png;
     tseed_picture_t *picture;
     tseed_buffer_t *room;
     apr_pool_t *pool;
@@ -58,17 +59,33 @@ static void set_rules(session_t *session)
     png_set_read_fn(session->reader, session, give);
 }
 
-/* To 8 bits a sample. A palette stays one, its tRNS is read elsewhere. */
+/* To 8 bits a sample, or 16. A palette stays one, its tRNS is read elsewhere. */
 static void set_transformations(session_t *session)
 {
     png_structp reader = session->reader;
 
-    png_set_scale_16(reader);
     png_set_packing(reader);
     if (png_get_color_type(reader, session->info) != PNG_COLOR_TYPE_PALETTE) {
         png_set_expand(reader);
     }
     png_read_update_info(reader, session->info);
+}
+
+/* Rounds samples of 16 bits to 8, in place. Notes whether something is lost: a sample of 8 bits
+ * that was widened has the same byte twice. */
+static void narrow(session_t *session)
+{
+    tseed_picture_t *picture = session->picture;
+    unsigned char *samples = session->room->data;
+
+    picture->stride /= 2;
+    for (size_t i = 0; i < picture->stride * (size_t)picture->height; i++) {
+        unsigned high = samples[2 * i];
+        unsigned low = samples[2 * i + 1];
+
+        session->png->deep |= high != low;
+        samples[i] = (unsigned char)(((high << 8 | low) + 128) / 257);
+    }
 }
 
 static void read_rows(session_t *session)
@@ -89,6 +106,9 @@ static void read_rows(session_t *session)
         png_read_row(session->reader, session->room->data + y * picture->stride, NULL);
     }
     png_read_end(session->reader, NULL);
+    if (png_get_bit_depth(session->reader, session->info) == 16) {
+        narrow(session);
+    }
 }
 
 static void run(session_t *session)
@@ -100,11 +120,15 @@ static void run(session_t *session)
     }
 }
 
-const char *tseed_png_libpng(tseed_picture_t *picture, tseed_buffer_t *room, const tseed_png_t *png,
+const char *tseed_png_libpng(tseed_picture_t *picture, tseed_buffer_t *room, tseed_png_t *png,
                              apr_pool_t *pool)
 {
-    session_t session = {
-        .at = png->data, .left = png->length, .picture = picture, .room = room, .pool = pool};
+    session_t session = {.at = png->data,
+                         .left = png->length,
+                         .png = png,
+                         .picture = picture,
+                         .room = room,
+                         .pool = pool};
 
     session.reader = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, fail, ignore);
     session.info = session.reader ? png_create_info_struct(session.reader) : NULL;

@@ -7,10 +7,10 @@
 
 #include "image/tseed_png_read.h"
 
-/* Fills in the picture's channels, stride and pixels (in `room`); the indices of a palette stay
- * indices, one a byte. tseed_png_scan must have found nothing wrong with the file. Returns NULL or
- * a sentence in `pool`. */
-const char *tseed_png_libpng(tseed_picture_t *picture, tseed_buffer_t *room, const tseed_png_t *png,
+/* Fills in png->deep and the picture's channels, stride and pixels (in `room`); the
+ * indices of a palette stay indices, one a byte. tseed_png_scan must have found nothing wrong with
+ * the file. Returns NULL or a sentence in `pool`. */
+const char *tseed_png_libpng(tseed_picture_t *picture, tseed_buffer_t *room, tseed_png_t *png,
                              apr_pool_t *pool);
 
 #endif

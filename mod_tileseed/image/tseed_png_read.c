@@ -246,6 +246,7 @@ const char *tseed_png_read(tseed_picture_t *picture, tseed_png_reader_t *reader,
     }
     png->length = scan.length;
     png->plain = is_plain(&scan);
+    png->deep = 0;
     *picture = (tseed_picture_t){.width = png->width, .height = png->height};
     error = png->plain ? decode_plain(picture, reader, &scan, pool)
                        : tseed_png_libpng(picture, &reader->wide, png, pool);

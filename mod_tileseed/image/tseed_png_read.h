@@ -33,6 +33,7 @@ typedef struct {
     size_t length;             /* up to the end of its last chunk, once it has been read */
     int width, height;         /* as expected */
     int plain;                 /* 8 bits or a palette, not interlaced; once it has been read */
+    int deep;                  /* 16 bits that 8 bits don't hold; once it has been read */
 } tseed_png_t;
 
 /* Whether data begins as a PNG does. */

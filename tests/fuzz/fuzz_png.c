@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_t *pool = target_pool();
 
     if (size > 2 && tseed_png_is(data + 2, size - 2)) {
-        tseed_png_t png = {data + 2, size - 2, data[0] + 1, data[1] + 1, 0};
+        tseed_png_t png = {data + 2, size - 2, data[0] + 1, data[1] + 1, 0, 0};
         unsigned char *repaired = malloc(png.length);
 
         read_and_check(png, pool);

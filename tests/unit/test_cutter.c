@@ -391,6 +391,75 @@ static void test_cutter__an_answer_that_browsers_do_not_show_is_coded_anew(void 
     assert_non_null(memmem(tile.data, tile.length, "\xFF\xC0", 2));
 }
 
+/* A grey PNG of 32 x 32 pixels of one sample of 16 bits. */
+static file_t write_deep(const unsigned char *sample)
+{
+    file_t file = {NULL, 0};
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    png_byte row[64];
+
+    for (int x = 0; x < 64; x++) {
+        row[x] = sample[x % 2];
+    }
+    png_set_write_fn(png, &file, file_append, NULL);
+    png_set_IHDR(png, info, 32, 32, 16, PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(png, info);
+    for (int y = 0; y < 32; y++) {
+        png_write_row(png, row);
+    }
+    png_write_end(png, NULL);
+    png_destroy_write_struct(&png, &info);
+    return file;
+}
+
+static void test_cutter__a_tile_of_16_bits_keeps_them(void **state)
+{
+    static const png_kind_t kinds[] = {
+        {64, 64, PNG_COLOR_TYPE_GRAY, 16, 0, PNG_ALL_FILTERS, 0, 0},
+        {64, 64, PNG_COLOR_TYPE_GRAY, 16, 1, PNG_ALL_FILTERS, 1, 0},
+        {64, 64, PNG_COLOR_TYPE_RGB, 16, 0, PNG_ALL_FILTERS, 0, 0},
+        {64, 64, PNG_COLOR_TYPE_RGBA, 16, 0, PNG_ALL_FILTERS, 0, 0},
+    };
+    static const tseed_region_t whole = {0, 0, 64, 64};
+    tseed_encoded_t tile;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        file_t source = write_png(&kinds[i]);
+
+        assert_null(open_file(source, 64, 64, "image/png", TSEED_PALETTE_AUTO));
+        assert_null(tseed_cutter_cut(cutter, &tile, &whole, pool));
+        assert_int_equal(tile.length, source.length);
+        assert_memory_equal(tile.data, source.data, source.length);
+        assert_null(open_file(source, 64, 64, "image/png8", TSEED_PALETTE_AUTO));
+        assert_null(tseed_cutter_cut(cutter, &tile, &whole, pool));
+        assert_int_equal(tile.data[24], 8);
+    }
+}
+
+/* Two pictures whose colours differ in the lower 8 bits alone, and one that has none. */
+static void test_cutter__colours_of_16_bits_keep_apart(void **state)
+{
+    static const unsigned char samples[][2] = {{7, 1}, {7, 9}, {7, 7}};
+    static const tseed_region_t whole = {0, 0, 32, 32};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        file_t source = write_deep(samples[i]);
+        tseed_encoded_t tile;
+
+        assert_null(open_file(source, 32, 32, "image/png", TSEED_PALETTE_AUTO));
+        assert_null(tseed_cutter_cut(cutter, &tile, &whole, pool));
+        assert_int_equal(tile.uniform, i == 2);
+        assert_int_equal(tile.data[24] == 16, i < 2);
+        if (i < 2) {
+            assert_memory_equal(tile.data, source.data, source.length);
+        }
+    }
+}
+
 static void test_cutter__lossless_webp_tiles_equal_the_source(void **state)
 {
     static const char *const names[] = {"map-rgba.png", "map-rgb.png", "map-palette.png",
@@ -604,6 +673,8 @@ int main(void)
         cmocka_unit_test(test_cutter__an_answer_that_is_the_tile_is_passed_on),
         cmocka_unit_test(test_cutter__an_answer_of_another_kind_is_not_passed_on),
         cmocka_unit_test(test_cutter__an_answer_that_browsers_do_not_show_is_coded_anew),
+        cmocka_unit_test(test_cutter__a_tile_of_16_bits_keeps_them),
+        cmocka_unit_test(test_cutter__colours_of_16_bits_keep_apart),
         cmocka_unit_test(test_cutter__lossless_webp_tiles_equal_the_source),
         cmocka_unit_test(test_cutter__webp_is_lossy_unless_told),
         cmocka_unit_test(test_cutter__a_webp_becomes_a_png_exactly),

@@ -13,7 +13,7 @@ static tseed_png_reader_t reader;
 static const char *read_sized(tseed_picture_t *picture, file_t file, int width, int height)
 {
     unsigned char *exact = exact_copy(file.data, file.length);
-    tseed_png_t png = {exact, file.length, width, height, 0};
+    tseed_png_t png = {exact, file.length, width, height, 0, 0};
     const char *error = tseed_png_read(picture, &reader, &png, pool);
 
     free(exact);
