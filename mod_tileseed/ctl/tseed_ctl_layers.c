@@ -192,6 +192,17 @@ static void print_range(const char *what, const tseed_node_t *range,
            say(tseed_ctl_decimal(range, "high", 0), pool));
 }
 
+static void print_free(const tseed_node_t *estimate, apr_pool_t *pool)
+{
+    const char *in = tseed_ctl_words(estimate, "freeIn", "", pool);
+
+    if (*in) {
+        printf("%-8s %s in the %s\n", "free",
+               say_bytes(tseed_ctl_decimal(estimate, "free", 0), pool),
+               strcmp(in, "quota") == 0 ? "quota" : "file system");
+    }
+}
+
 static void print_estimate(const tseed_node_t *document, apr_pool_t *pool)
 {
     const tseed_node_t *estimate = tseed_ctl_member(document, "estimate");
@@ -204,6 +215,7 @@ static void print_estimate(const tseed_node_t *document, apr_pool_t *pool)
            tseed_ctl_words(estimate, "tilesPresent", "?", pool),
            pruned > 0 ? apr_psprintf(pool, ", %" APR_INT64_T_FMT " pruned", pruned) : "");
     print_range("space", tseed_ctl_member(estimate, "bytes"), say_bytes, pool);
+    print_free(estimate, pool);
     print_range("time", tseed_ctl_member(estimate, "seconds"), tseed_ctl_seconds, pool);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/tseed_clock.h"
+#include "board/tseed_gauges.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_estimate.h"
@@ -126,6 +127,18 @@ static void fill(tseed_estimate_t *estimate, const tseed_rest_t *rest, const que
                         threads_of(rest, question));
 }
 
+/* What is free says something of all layers. */
+static void read_free(tseed_estimate_t *estimate, const tseed_rest_t *rest)
+{
+    tseed_quota_rule_t rule;
+    tseed_quota_gauge_t quota;
+
+    if (!rest->dir->layers && tseed_gauges_rule_get(rest->board, &rule) &&
+        tseed_gauges_quota_get(rest->board, &quota)) {
+        tseed_estimate_free(estimate, &rule, &quota, rest->conf->settings.min_free);
+    }
+}
+
 /* Reads what tasks have measured and found so far. Returns OK, or the status of the answer that was
  * sent. */
 static int read_state(question_t *question, const tseed_rest_t *rest)
@@ -190,6 +203,7 @@ int tseed_handle_estimate(tseed_rest_t *rest)
         tseed_reply_warn(r, warning);
     }
     fill(&estimate, rest, &question);
+    read_free(&estimate, rest);
     return tseed_reply_document(
         r, rest->route.format,
         tseed_estimate_write(&estimate, &question.task, rest->route.format, r->pool));

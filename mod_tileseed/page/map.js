@@ -138,20 +138,16 @@ function read_box(text) {
     found[1] <= found[3] ? found : undefined;
 }
 
-/** The smaller of what quota and disk have free, and whether that much is too much. */
-function room(expected) {
-  const {enabled, free, limit} = page.overview?.quota ?? {};
-  const of_disk = Number.isFinite(free?.disk) ? Math.max(free.disk - limit.minFree, 0) : Infinity;
-  const of_quota = enabled && Number.isFinite(free?.bytes) ? free.bytes : Infinity;
-  const least = Math.min(of_disk, of_quota);
-  if (!Number.isFinite(least)) return [null, false];
-  const where = of_quota <= of_disk ? 'in the quota' : 'on the file system';
-  return [`${bytes(least)} free ${where}`, expected > least];
+/** What is free, and whether that much is too much. */
+function room({free, freeIn}, expected) {
+  if (!freeIn) return [null, false];
+  const where = freeIn === 'quota' ? 'in the quota' : 'on the file system';
+  return [`${bytes(free)} free ${where}`, expected > free];
 }
 
 function show(estimate, type) {
   const {tiles, tilesPresent, tilesPruned, tilesToMake, presentBy, bytes: size, seconds} = estimate;
-  const [free, is_much] = room(size?.expected ?? 0);
+  const [free, is_much] = room(estimate, size?.expected ?? 0);
   const about = presentBy === 'sample' ? 'about ' : '';
   return [
     facts([['Tiles', `${count(tiles)}, ${about}${count(tilesPresent)} are there`],

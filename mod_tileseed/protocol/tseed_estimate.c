@@ -265,6 +265,24 @@ static void add_members(writer_t *writer, const tseed_estimate_t *estimate,
     add_range(writer, "bytes", &estimate->bytes, 0);
     add_range(writer, "seconds", &estimate->seconds, 1);
     add_count(writer, "measuredTiles", estimate->measured_tiles);
+    add_count(writer, "free", estimate->free_in ? estimate->free : -1);
+    add_text(writer, "freeIn", estimate->free_in);
+}
+
+void tseed_estimate_free(tseed_estimate_t *estimate, const tseed_quota_rule_t *rule,
+                         const tseed_quota_gauge_t *quota, int64_t min_free)
+{
+    const int64_t of_disk = quota->disk_free > min_free ? quota->disk_free - min_free : 0;
+    const int64_t of_quota = quota->used_bytes < rule->bytes ? rule->bytes - quota->used_bytes : 0;
+
+    if (quota->disk_free >= 0) {
+        estimate->free = of_disk;
+        estimate->free_in = "disk";
+    }
+    if (rule->enabled && (!estimate->free_in || of_quota <= of_disk)) {
+        estimate->free = of_quota;
+        estimate->free_in = "quota";
+    }
 }
 
 const char *tseed_estimate_write(const tseed_estimate_t *estimate, const tseed_task_t *task,

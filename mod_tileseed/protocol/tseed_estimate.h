@@ -14,6 +14,7 @@
 #define TSEED_ESTIMATE_H
 
 #include "protocol/tseed_document.h"
+#include "protocol/tseed_gauge.h"
 #include "protocol/tseed_task.h"
 
 /* Sums of what all tasks so far have measured of one level of a tile set. The squares are sums over
@@ -52,13 +53,20 @@ typedef struct {
     int64_t to_make;        /* -1: not known */
     int64_t measured_tiles; /* of the levels that are wanted */
     tseed_interval_t bytes, seconds;
+    int64_t free;        /* bytes that files may still take */
+    const char *free_in; /* what ends first: "quota" or "disk"; NULL: not known */
 } tseed_estimate_t;
 
-/* Fills everything but tiles and metatiles. `demands` and `measures` have TSEED_LEVELS_MAX levels
- * each. `threads` is the number of threads that will work on the task. */
+/* Fills everything but tiles, metatiles and what is free. `demands` and `measures` have
+ * TSEED_LEVELS_MAX levels each. `threads` is the number of threads that will work on the task. */
 void tseed_estimate_make(tseed_estimate_t *estimate, tseed_task_type_t type,
                          const tseed_demand_t *demands, const tseed_measure_t *measures,
                          int threads);
+
+/* Fills in what is free: the smaller one of what the quota leaves, if it is on, and of what the
+ * disk has above the bytes that shall stay free. */
+void tseed_estimate_free(tseed_estimate_t *estimate, const tseed_quota_rule_t *rule,
+                         const tseed_quota_gauge_t *quota, int64_t min_free);
 
 /* The document: the request, then the figures. Unknown figures are null, or empty elements. In
  * `pool`. */

@@ -211,7 +211,7 @@ def test_the_request():
 def test_the_estimate():
     """A dry run asks with a query, as those may who may only read."""
     document = {'estimate': {'tiles': 15, 'metatiles': 8, 'tilesPresent': 5, 'tilesPruned': 3,
-                             'tilesToMake': 7, 'seconds': None,
+                             'tilesToMake': 7, 'seconds': None, 'free': 1536, 'freeIn': 'disk',
                              'bytes': {'expected': 2048, 'low': 1024, 'high': 4096}}}
     with Stub({'GET estimate/w%26.json': document}) as stub:
         done = run('truncate', 'w&', '-n', '-z3', '-p', 'A&=b&c', '--lonlat', '-90,-45,90,45',
@@ -224,6 +224,7 @@ def test_the_estimate():
         [-10018754.171394622, -5621521.486192067, 10018754.171394622, 5621521.486192067])
     assert '7 of 15 in 8 metatiles, 5 there already, 3 pruned\n' in done.stdout
     assert 'about 2.0 KiB (1.0 KiB to 4.0 KiB)' in done.stdout and 'not known' in done.stdout
+    assert '\nfree     1.5 KiB in the file system\n' in done.stdout
     assert raw.stdout == json.dumps(document, separators=(',', ':'))
 
 

@@ -8,14 +8,17 @@ import xml.etree.ElementTree
 import pytest
 
 import tileseed_httpd
+from quota import put, size
 from rest import JSON, XML, ask, kind, listed, location, refused, unknown
 from seeding import GRIDS, REST, coords, done, files, stub, world
+from tileseed_httpd import wait_until
 from upstream import Fault
 
 one_mpm = pytest.mark.parametrize('mpm', tileseed_httpd.MPMS[:1], indirect=True)
 
 MEMBERS = ['layer', 'gridSetId', 'format', 'type', 'tiles', 'metatiles', 'tilesPresent',
-           'tilesPruned', 'presentBy', 'tilesToMake', 'bytes', 'seconds', 'measuredTiles']
+           'tilesPruned', 'presentBy', 'tilesToMake', 'bytes', 'seconds', 'measuredTiles', 'free',
+           'freeIn']
 
 
 def estimate(httpd, name, **members):
@@ -122,6 +125,22 @@ def test_large_areas_are_sampled(httpd, upstream):
     assert found['tilesPresent'] == pytest.approx((4 ** 4 + 4 ** 5 + 4 ** 6) / 4, rel=0.25)
     low, high = found['bytes']['low'], found['bytes']['high']
     assert high > 1000 * low                # 17 levels away from what was measured
+
+
+@one_mpm
+def test_what_is_free(httpd, upstream):
+    """The smaller one of what quota and disk leave; a location of some layers is not told."""
+    httpd.start(REST + stub(upstream) + location('/some/rest', 'Require local',
+                                                 'TileSeedLayers stub'))
+    put(httpd, enabled=False)
+    found = wait_until(lambda: (lambda one: one['freeIn'] == 'disk' and one)(
+        estimate(httpd, 'stub', zoomStop=1)))
+    assert found['free'] > 2 ** 20
+    put(httpd, enabled=True, globalQuota=size(8, 'MiB'))
+    assert wait_until(lambda: estimate(httpd, 'stub', zoomStop=1)['free'] == 2 ** 23)
+    assert estimate(httpd, 'stub', zoomStop=1)['freeIn'] == 'quota'
+    some = ask(httpd, 'GET', '/some/rest/estimate/stub.json?zoomStop=1').json()['estimate']
+    assert some['free'] is some['freeIn'] is None
 
 
 @one_mpm

@@ -235,7 +235,8 @@ static void test_estimate__is_written_in_both_formats(void **data)
                                  .pruned = 5,
                                  .to_make = 55,
                                  .measured_tiles = 7,
-                                 .bytes = {1, 1234567.8, 1000000, 2000000}};
+                                 .bytes = {1, 1234567.8, 1000000, 2000000},
+                                 .free_in = "quota"};
 
     assert_string_equal(
         tseed_estimate_write(&estimate, &task, TSEED_BODY_JSON, levels->pool),
@@ -243,8 +244,9 @@ static void test_estimate__is_written_in_both_formats(void **data)
         "\"type\":\"seed\",\"tiles\":100,\"metatiles\":10,\"tilesPresent\":40,"
         "\"tilesPruned\":5,\"presentBy\":\"sample\",\"tilesToMake\":55,"
         "\"bytes\":{\"expected\":1234568,\"low\":1000000,\"high\":2000000},\"seconds\":null,"
-        "\"measuredTiles\":7}}");
+        "\"measuredTiles\":7,\"free\":0,\"freeIn\":\"quota\"}}");
     estimate.present = estimate.pruned = -1;
+    estimate.free_in = NULL;
     assert_string_equal(tseed_estimate_write(&estimate, &task, TSEED_BODY_XML, levels->pool),
                         "<estimate>\n  <layer>a&#38;b</layer>\n"
                         "  <gridSetId>EPSG:4326</gridSetId>\n  <format>image/png</format>\n"
@@ -253,7 +255,36 @@ static void test_estimate__is_written_in_both_formats(void **data)
                         "  <presentBy/>\n  <tilesToMake>55</tilesToMake>\n"
                         "  <bytes><expected>1234568</expected><low>1000000</low>"
                         "<high>2000000</high></bytes>\n  <seconds/>\n"
-                        "  <measuredTiles>7</measuredTiles>\n</estimate>\n");
+                        "  <measuredTiles>7</measuredTiles>\n  <free/>\n  <freeIn/>\n"
+                        "</estimate>\n");
+}
+
+static void assert_free(int64_t free, const char *in, int64_t enabled, int64_t limit, int64_t disk)
+{
+    const tseed_quota_rule_t rule = {.enabled = enabled, .bytes = limit};
+    const tseed_quota_gauge_t quota = {.used_bytes = 100, .disk_free = disk};
+    tseed_estimate_t estimate = {0};
+
+    tseed_estimate_free(&estimate, &rule, &quota, 50);
+    assert_int_equal(estimate.free, free);
+    if (in) {
+        assert_string_equal(estimate.free_in, in);
+    } else {
+        assert_null(estimate.free_in);
+    }
+}
+
+/* 100 bytes are used, and 50 shall stay free on the disk. */
+static void test_estimate__the_smaller_of_quota_and_disk_is_free(void **state)
+{
+    (void)state;
+    assert_free(900, "quota", 1, 1000, 2000);
+    assert_free(450, "disk", 1, 1000, 500);
+    assert_free(0, "disk", 1, 1000, 20);
+    assert_free(0, "quota", 1, 60, 500);
+    assert_free(450, "disk", 0, 60, 500);
+    assert_free(900, "quota", 1, 1000, -1);
+    assert_free(0, NULL, 0, 1000, -1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_estimate__##name, setup, teardown)
@@ -270,6 +301,7 @@ int main(void)
         TEST(a_level_nobody_could_look_at_leaves_all_unknown),
         TEST(pruned_tiles_are_not_made),
         TEST(a_truncate_makes_nothing),
+        TEST(the_smaller_of_quota_and_disk_is_free),
         TEST(is_written_in_both_formats),
     };
 
