@@ -460,7 +460,9 @@ static void test_pgsql__an_older_schema_is_migrated(void **data)
 
     insert(fixture, fixture->state, "a");
     execute(fixture, "ALTER TABLE task DROP COLUMN pruned, DROP COLUMN looked, DROP COLUMN wrong,"
-                     " DROP COLUMN shared, DROP COLUMN spared, DROP COLUMN forgotten");
+                     " DROP COLUMN shared, DROP COLUMN spared, DROP COLUMN forgotten,"
+                     " DROP COLUMN reason_code");
+    execute(fixture, "ALTER TABLE tileset DROP COLUMN by_reading");
     execute(fixture, "DROP TABLE finding, shade, host, role, miss, portion");
     execute(fixture, "DELETE FROM meta WHERE name = 'epoch'");
     execute(fixture, "UPDATE meta SET value = 10 WHERE name = 'schema_version'");
