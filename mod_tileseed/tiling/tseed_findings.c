@@ -267,6 +267,21 @@ tseed_metatiles_t tseed_findings_below(const tseed_finding_t *finding,
     return (tseed_metatiles_t){z, columns.first, rows.first, columns.last, rows.last};
 }
 
+tseed_metatiles_t tseed_findings_touched(const tseed_finding_t *finding,
+                                         const tseed_positions_t *positions, int z)
+{
+    const tseed_bounds_t ground = tseed_range_bounds(positions->gridset, &finding->range);
+    const tseed_range_t tiles = tseed_range_of(positions->gridset, z, &ground);
+    const tseed_range_t common = tseed_range_intersect(&tiles, &positions->range[z]);
+    const int width = positions->shape.meta_width, height = positions->shape.meta_height;
+
+    if (tseed_range_count(&common) == 0) {
+        return (tseed_metatiles_t){z, 0, 0, -1, -1};
+    }
+    return (tseed_metatiles_t){z, common.minx / width, common.miny / height, common.maxx / width,
+                               common.maxy / height};
+}
+
 int tseed_finding_prunes(const tseed_findings_t *findings, const tseed_finding_t *finding)
 {
     return finding->shade > 0 && finding->depth >= findings->depth;
@@ -310,24 +325,56 @@ static int is_below(const tseed_finding_t *finding, const tseed_spot_t *spot)
     return tseed_metatiles_have(&below, spot->x, spot->y);
 }
 
+/* The ground of a metatile's wanted tiles. */
+static tseed_bounds_t ground_of(const tseed_spot_t *spot)
+{
+    const tseed_positions_t *positions = spot->positions;
+    const int width = positions->shape.meta_width, height = positions->shape.meta_height;
+    const tseed_range_t whole = {spot->z, spot->x * width, spot->y * height,
+                                 (spot->x + 1) * width - 1, (spot->y + 1) * height - 1};
+    const tseed_range_t wanted = tseed_range_intersect(&whole, &positions->range[spot->z]);
+
+    return tseed_range_bounds(positions->gridset, &wanted);
+}
+
+/* Whether a hole at level z has some of that ground. */
+static int has_hole(const tseed_findings_t *findings, const tseed_gridset_t *gridset, int z,
+                    const tseed_bounds_t *ground)
+{
+    const tseed_range_t tiles = tseed_range_of(gridset, z, ground);
+    const int width = findings->meta_width, height = findings->meta_height;
+    int has = 0;
+
+    for (int64_t y = tiles.miny / height; y <= tiles.maxy / height; y++) {
+        for (int64_t x = tiles.minx / width; x <= tiles.maxx / width; x++) {
+            const tseed_finding_t *found = tseed_findings_find(findings, z, x, y);
+            const tseed_range_t common =
+                found ? tseed_range_intersect(&found->range, &tiles) : tiles;
+
+            has |= found && found->is_hole && tseed_range_count(&common) > 0;
+        }
+    }
+    return has;
+}
+
 const tseed_finding_t *tseed_findings_above(const tseed_findings_t *findings,
                                             const tseed_spot_t *spot,
                                             tseed_finding_counts_t *counts, void *baton)
 {
-    const tseed_bounds_t point = middle_of(spot);
+    const tseed_gridset_t *gridset = spot->positions->gridset;
+    const tseed_bounds_t point = middle_of(spot), ground = ground_of(spot);
     const tseed_finding_t *above = NULL;
     int ends = 0;
 
     for (int z = spot->z - spot->is_anew; z >= 0 && !ends; z--) {
         const tseed_finding_t *found =
-            findings->of_level[z] ? find_at(findings, spot->positions->gridset, z, &point) : NULL;
-        const int prunes = found && z < spot->z && tseed_finding_prunes(findings, found) &&
-                           (!counts || counts(baton, found));
+            findings->of_level[z] && z < spot->z ? find_at(findings, gridset, z, &point) : NULL;
 
-        if ((prunes || (found && found->is_hole)) && is_below(found, spot)) {
-            above = prunes ? found : above;
-            ends = found->is_hole;
+        if (found && tseed_finding_prunes(findings, found) && (!counts || counts(baton, found)) &&
+            is_below(found, spot)) {
+            above = found;
         }
+        ends = findings->of_level[z] && has_hole(findings, gridset, z, &ground);
     }
     return above;
 }

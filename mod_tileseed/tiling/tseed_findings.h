@@ -14,8 +14,11 @@
  *      level 7        [][][][][][][][ made  ][][]
  *
  * Of several findings that prune a metatile the highest one counts, but none above a hole. A hole
- * of one colour may prune itself. Metatiles count from the left and the bottom of the grid. All
- * findings of a set are about metatiles of one shape.
+ * of one colour may prune itself. Findings prune a metatile that lies below them as a whole. A hole
+ * ends that for each metatile that has ground in common with it: a task that wants a part of a
+ * metatile may have looked at another part of it than a request for all of it asks about. Metatiles
+ * count from the left and the bottom of the grid. All findings of a set are about metatiles of one
+ * shape.
  *
  * Findings lie on the heap until the set is destroyed or they are dropped. One thread at a time.
  */
@@ -89,6 +92,10 @@ const tseed_finding_t *tseed_findings_above(const tseed_findings_t *findings,
  * a finding. Empty (maxx < minx): there are none. */
 tseed_metatiles_t tseed_findings_below(const tseed_finding_t *finding,
                                        const tseed_positions_t *positions, int z);
+
+/* Those at that level that have ground in common with a finding. */
+tseed_metatiles_t tseed_findings_touched(const tseed_finding_t *finding,
+                                         const tseed_positions_t *positions, int z);
 
 /* The holes in the order in which they were made: the i-th, NULL behind the last one. */
 const tseed_finding_t *tseed_findings_hole(const tseed_findings_t *findings, unsigned i);

@@ -88,7 +88,7 @@ static int for_obstacles(const source_t *source, obstacle_t *call, void *data)
     for (unsigned i = 0; (hole = tseed_findings_hole(findings, i)) != NULL; i++) {
         if (hole->range.z > source->finding->range.z && hole->range.z <= source->below.z) {
             const tseed_metatiles_t inside =
-                tseed_findings_below(hole, source->jump->positions, source->below.z);
+                tseed_findings_touched(hole, source->jump->positions, source->below.z);
 
             sum += call(data, &inside);
         }

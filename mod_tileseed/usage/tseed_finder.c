@@ -111,12 +111,30 @@ static void forget(tseed_pruned_set_t *set, tseed_finding_t *finding)
     }
 }
 
-/* The ground that an earlier task has found of the same colour stays known if it is larger. */
-static void set_range(tseed_finding_t *finding, const tseed_range_t *range, uint32_t shade)
+/* The least rectangle that has both. */
+static tseed_range_t around(const tseed_range_t *a, const tseed_range_t *b)
 {
-    if (finding->shade != shade || !has(&finding->range, range)) {
-        finding->range = *range;
+    return (tseed_range_t){
+        a->z, a->minx < b->minx ? a->minx : b->minx, a->miny < b->miny ? a->miny : b->miny,
+        a->maxx > b->maxx ? a->maxx : b->maxx, a->maxy > b->maxy ? a->maxy : b->maxy};
+}
+
+/* Notes which ground is of a shade. The ground that an earlier task has found of the same colour
+ * stays known if it is larger. A hole never loses ground, and has no colour where it has several
+ * grounds: the finding above it is of before it, and would speak for what the hole has lost. */
+static void set_ground(tseed_finding_t *finding, const tseed_range_t *range, uint32_t shade)
+{
+    if (finding->shade == shade && has(&finding->range, range)) {
+        return;
     }
+    if (finding->is_hole && !has(range, &finding->range)) {
+        finding->range = around(&finding->range, range);
+        finding->shade = 0;
+        finding->depth = 0;
+        return;
+    }
+    finding->range = *range;
+    finding->shade = shade;
 }
 
 /* Notes a metatile that is of one shade, or has several colours (0) below a finding. What is known
@@ -138,21 +156,26 @@ static void note(const tseed_cache_t *cache, const site_t *site, uint32_t shade)
         finding->is_saved = 0;
     }
     is_hole = site->above && (site->above->shade != shade || finding->is_hole);
-    set_range(finding, site->range, shade);
-    finding->shade = shade;
     finding->depth = depth;
+    set_ground(finding, site->range, shade);
     finding->task = run->is_background ? 0 : run->task->id;
     tseed_findings_set_hole(site->set->findings, finding, is_hole);
     tseed_pruned_set_change(site->set, finding);
 }
 
-/* Of the same answer as before: what was found is true still, of this task too. */
-static void confirm(const tseed_cache_t *cache, const site_t *site, const tseed_finding_t *finding)
+/* Some tiles are as before, and their colour was not looked at. Where the answer is that of before,
+ * what was found is true still, of this task too. Where nothing was found, the tiles may be of
+ * another colour than a finding above, which is of another time. */
+static void confirm(const tseed_cache_t *cache, const site_t *site, const tseed_finding_t *finding,
+                    uint32_t shade)
 {
     const int is_reseed = site->job->run->task->type == TSEED_RESEED;
+    const int has_looked = is_reseed || site->job->plain.colours != TSEED_COLOURS_UNKNOWN;
 
     if (finding && is_reseed && has(&finding->range, site->range)) {
         note(cache, site, finding->shade);
+    } else if (site->above && has_looked && site->above->shade != shade) {
+        note(cache, site, 0);
     }
 }
 
@@ -192,12 +215,12 @@ void tseed_finder_take(tseed_pruned_set_t *set, const tseed_cache_t *cache, cons
     spot = (tseed_spot_t){&run->positions, site.range->z, site.x, site.y, 1};
     site.above = tseed_findings_above(set->findings, &spot, NULL, NULL);
     known = tseed_findings_find(set->findings, site.range->z, site.x, site.y);
+    shade = shade_of(set, job);
     if (job->plain.colours == TSEED_COLOURS_UNKNOWN ||
         (job->plain.colours == TSEED_COLOURS_ONE && tseed_job_present(job) > 0)) {
-        confirm(cache, &site, known);
+        confirm(cache, &site, known, shade);
         return;
     }
-    shade = shade_of(set, job);
     if (is_worth_it(&site, shade)) {
         note(cache, &site, shade);
     } else {

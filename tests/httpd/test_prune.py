@@ -240,6 +240,45 @@ def test_a_finding_of_more_ground_looks_below_it_anew(httpd, upstream):
         assert colours(tile(httpd, level, 0, 0)) == {SEA}
 
 
+def lose(httpd):
+    """All tiles go, as if the quota had removed them."""
+    for path in httpd.path('cache').rglob('*.png'):
+        path.unlink()
+
+
+@one_mpm
+def test_what_is_reseeded_below_a_finding_is_newer(httpd, upstream):
+    """A lost tile is as the last reseed has made it, not as a finding above was before, also where
+    the reseed was of a part of a metatile, and others were of other parts."""
+    httpd.start(sea(upstream, prune='uniform=0 check=0'))
+    upstream.lands = []
+    done(httpd, 'stub', zoomStop=2)
+    upstream.lands = [(0, 0, SIDE, SIDE, SIDE)]
+    done(httpd, 'stub', type='reseed', zoomStart=1, zoomStop=3,
+         bounds={'coords': {'double': [505, 5, 995, 995]}})
+    upstream.lands = []
+    done(httpd, 'stub', type='reseed', zoomStart=1, zoomStop=1,
+         bounds={'coords': {'double': [5, 5, 495, 495]}})
+    upstream.lands = [(0, 0, SIDE, SIDE, SIDE)]
+    lose(httpd)
+    for level in (3, 2, 1):
+        assert colours(tile(httpd, level, 2 ** level - 1, 0)) != {SEA}
+    assert done(httpd, 'stub', zoomStart=1, zoomStop=1)['tilesPruned'] == 0
+
+
+@one_mpm
+def test_what_stays_below_a_finding_is_newer(httpd, upstream):
+    """The same where the upstream's answer is that of before the finding."""
+    httpd.start(sea(upstream, prune='uniform=0 check=0'))
+    done(httpd, 'stub', zoomStart=1, zoomStop=1)
+    upstream.lands = []
+    done(httpd, 'stub', zoomStop=0)
+    upstream.lands = [LAND]
+    assert done(httpd, 'stub', type='reseed', zoomStart=1, zoomStop=1)['tilesUnchanged'] == 4
+    lose(httpd)
+    assert colours(tile(httpd, 1, 1, 1)) != {SEA}
+
+
 @one_mpm
 def test_an_upstream_that_was_blank(httpd, upstream):
     """The task says how much it has pruned; the next seed asks again, and makes it."""

@@ -65,7 +65,18 @@ static int prunes(const tseed_finding_t *finding)
     return finding->shade && finding->depth >= DEPTH && class_of(NULL, finding) > 0;
 }
 
-/* The level of the lowest hole above some tiles; -1: there is none. */
+/* Whether a finding has ground of some tiles. */
+static int touches(const tseed_finding_t *finding, const tseed_range_t *tiles)
+{
+    const tseed_range_t *range = &finding->range;
+    const int levels = tiles->z - range->z;
+
+    return levels >= 0 && tiles->minx >> levels <= range->maxx &&
+           tiles->maxx >> levels >= range->minx && tiles->miny >> levels <= range->maxy &&
+           tiles->maxy >> levels >= range->miny;
+}
+
+/* The level of the lowest hole that has ground of some tiles; -1: there is none. */
 static int lowest_hole(const tseed_findings_t *findings, const tseed_range_t *wanted)
 {
     const tseed_finding_t *at;
@@ -73,7 +84,7 @@ static int lowest_hole(const tseed_findings_t *findings, const tseed_range_t *wa
     int level = -1;
 
     while ((at = tseed_findings_next(findings, &cursor)) != NULL) {
-        if (!at->is_gone && at->is_hole && is_below(at, wanted) && at->range.z > level) {
+        if (!at->is_gone && at->is_hole && touches(at, wanted) && at->range.z > level) {
             level = at->range.z;
         }
     }
