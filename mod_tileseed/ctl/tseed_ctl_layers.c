@@ -241,3 +241,22 @@ tseed_ctl_exit_t tseed_ctl_run_estimate(const tseed_ctl_t *ctl)
     }
     return code;
 }
+
+tseed_ctl_exit_t tseed_ctl_run_ask_again(const tseed_ctl_t *ctl)
+{
+    const char *layer = tseed_ctl_argument(ctl->options, 0);
+    const tseed_ctl_request_t request = {
+        .method = "POST",
+        .path = apr_pstrcat(ctl->pool, "upstreams/again/", tseed_ctl_segment(layer, ctl->pool),
+                            NULL),
+    };
+    const tseed_ctl_answer_t *answer = tseed_ctl_http_ask(ctl->http, &request, ctl->pool);
+
+    if (tseed_ctl_judge(answer) != TSEED_CTL_DONE) {
+        return tseed_ctl_refuse(ctl, answer);
+    }
+    if (!ctl->options->is_quiet && !ctl->options->is_json) {
+        printf("the upstreams of %s are asked\n", tseed_ctl_clean(layer, ctl->pool));
+    }
+    return TSEED_CTL_DONE;
+}

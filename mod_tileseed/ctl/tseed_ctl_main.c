@@ -22,11 +22,12 @@
 
 /* In the order of the verbs. */
 static tseed_ctl_run_t *const runs[TSEED_VERB_COUNT] = {
-    tseed_ctl_run_layers, tseed_ctl_run_status,    tseed_ctl_run_tasks,    tseed_ctl_run_seed,
-    tseed_ctl_run_seed,   tseed_ctl_run_seed,      tseed_ctl_run_estimate, tseed_ctl_run_show,
-    tseed_ctl_run_wait,   tseed_ctl_run_kill,      tseed_ctl_run_failures, tseed_ctl_run_retry,
-    tseed_ctl_run_quota,  tseed_ctl_run_reconcile, tseed_ctl_run_coverage, tseed_ctl_run_hosts,
-    tseed_ctl_run_drain,  tseed_ctl_run_drain,     tseed_ctl_run_metrics,  tseed_ctl_run_check};
+    tseed_ctl_run_layers, tseed_ctl_run_status,    tseed_ctl_run_tasks,     tseed_ctl_run_seed,
+    tseed_ctl_run_seed,   tseed_ctl_run_seed,      tseed_ctl_run_estimate,  tseed_ctl_run_show,
+    tseed_ctl_run_wait,   tseed_ctl_run_kill,      tseed_ctl_run_failures,  tseed_ctl_run_retry,
+    tseed_ctl_run_quota,  tseed_ctl_run_reconcile, tseed_ctl_run_ask_again, tseed_ctl_run_coverage,
+    tseed_ctl_run_hosts,  tseed_ctl_run_drain,     tseed_ctl_run_drain,     tseed_ctl_run_metrics,
+    tseed_ctl_run_check};
 
 /* ---- completion ---- */
 

@@ -25,6 +25,7 @@ const tseed_ctl_verb_row_t tseed_ctl_verbs[TSEED_VERB_COUNT] = {
     {"quota", "[get|set NAME=VALUE...|usage]", TSEED_ARGUMENT_NONE, 0, 100,
      "show or change the disk quota, show what the cache takes"},
     {"reconcile", "", TSEED_ARGUMENT_NONE, 0, 0, "compare the books with the disk"},
+    {"ask-again", "LAYER", TSEED_ARGUMENT_LAYER, 1, 1, "ask the upstreams of a layer at once"},
     {"coverage", "LAYER", TSEED_ARGUMENT_LAYER, 1, 1, "draw which tiles of a level are there"},
     {"hosts", "", TSEED_ARGUMENT_NONE, 0, 0, "list the hosts that share the database"},
     {"drain", "HOST", TSEED_ARGUMENT_HOST, 1, 1, "have a host give its work to another"},

@@ -13,7 +13,7 @@ typedef tseed_ctl_exit_t tseed_ctl_run_t(const tseed_ctl_t *ctl);
 tseed_ctl_run_t tseed_ctl_run_seed, tseed_ctl_run_retry;
 
 /* tseed_ctl_layers.c */
-tseed_ctl_run_t tseed_ctl_run_layers, tseed_ctl_run_estimate;
+tseed_ctl_run_t tseed_ctl_run_layers, tseed_ctl_run_estimate, tseed_ctl_run_ask_again;
 
 /* tseed_ctl_tasks.c */
 tseed_ctl_run_t tseed_ctl_run_status, tseed_ctl_run_tasks, tseed_ctl_run_show, tseed_ctl_run_wait,

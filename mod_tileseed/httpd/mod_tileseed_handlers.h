@@ -40,6 +40,7 @@ int tseed_handle_estimate(tseed_rest_t *rest);
 int tseed_handle_layers(tseed_rest_t *rest);
 int tseed_handle_overview(tseed_rest_t *rest);
 int tseed_handle_upstreams(tseed_rest_t *rest);
+int tseed_handle_ask_again(tseed_rest_t *rest);
 int tseed_handle_metrics(tseed_rest_t *rest);
 int tseed_handle_coverage(tseed_rest_t *rest);
 int tseed_handle_quota_get(tseed_rest_t *rest);

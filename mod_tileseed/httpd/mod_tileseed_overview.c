@@ -20,10 +20,12 @@
 #include "board/tseed_board_host.h"
 #include "board/tseed_gauges.h"
 #include "board/tseed_polls.h"
+#include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_overview.h"
+#include "state/tseed_books.h"
 #include "state/tseed_hosts.h"
 
 static const char *const states[] = {
@@ -426,6 +428,31 @@ int tseed_handle_overview(tseed_rest_t *rest)
     }
     overview.upstreams = read_upstreams(rest);
     return tseed_reply_document(r, TSEED_BODY_JSON, tseed_overview_document(&overview, r->pool));
+}
+
+int tseed_handle_ask_again(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    const tseed_layer_t *layer = tseed_rest_find_layer(rest);
+    const char *why;
+    apr_status_t rv;
+    tseed_state_t *state;
+
+    if (!layer) {
+        return tseed_rest_unknown_layer(rest);
+    }
+    state = tseed_child_acquire(&rv);
+    if (state) {
+        rv = tseed_books_note_append(state, TSEED_USAGE_AGAIN,
+                                     apr_pstrcat(r->pool, layer->name, "\n", NULL));
+    }
+    why = tseed_child_release(state, r->pool);
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "record the request");
+    }
+    tseed_audit_note(r, "the upstreams of layer '%s' are to be asked again", layer->name);
+    tseed_rest_announce(rest, APR_USEC_PER_SEC);
+    return tseed_reply_send(r, HTTP_OK, "text/plain", "");
 }
 
 int tseed_handle_upstreams(tseed_rest_t *rest)

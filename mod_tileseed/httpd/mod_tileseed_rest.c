@@ -117,6 +117,7 @@ static const struct {
     [TSEED_ACTION_LAYERS] = {tseed_handle_layers, 0, 0},
     [TSEED_ACTION_OVERVIEW] = {tseed_handle_overview, 0, 0},
     [TSEED_ACTION_UPSTREAMS] = {tseed_handle_upstreams, 0, 0},
+    [TSEED_ACTION_ASK_AGAIN] = {tseed_handle_ask_again, 0, 1},
     [TSEED_ACTION_METRICS] = {tseed_handle_metrics, 0, 0},
     [TSEED_ACTION_COVERAGE] = {tseed_handle_coverage, 0, 0},
     [TSEED_ACTION_RETRY] = {tseed_handle_retry, 0, 1},

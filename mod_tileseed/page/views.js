@@ -291,6 +291,12 @@ const health = {WELL: ['good', 'answers'], SILENT: ['warn', 'is slow to answer']
 const upstream_badge = ({state}, name = '') => badge(name + (own(health, state)?.[1] ?? state),
   own(health, state)?.[0]);
 
+const ask_again_button = ({upstream, state, layers: [layer]}) => is_ill({state}) && may('seed', layer) &&
+  h('button', {type: 'button', 'aria-label': `Ask ${upstream} again now`, onclick: attempt(async () => {
+    await write('POST', address`upstreams/again/${layer}`);
+    await draw();
+  })}, 'Ask again now');
+
 function all_upstreams() {
   let upstreams = [];
   return {
@@ -298,15 +304,20 @@ function all_upstreams() {
     async load() {
       ({upstreams} = await read('upstreams.json'));
     },
-    draw: () => [table('Upstreams', ['Upstream', 'State', 'Since', 'Asked next', 'Usual latency',
-      'Requests', 'Errors', 'At once', 'Tasks waiting', 'Cause', 'Layers'], upstreams.map((one) => [
-      one.upstream, one.upstream, upstream_badge(one), moment(one.since),
-      moment(one.quietUntil ?? one.nextTry),
-      one.usualLatency ? `${count(one.usualLatency * 1000)} ms` : '–', count(one.requests),
-      one.recentFailed ? `${one.recentFailed} of the last ${one.recentAnswers}`
-        : count(one.errors), `${count(one.requestsUnderWay)} of ${count(one.window)}`,
-      count(one.tasksWaiting), timed(one.cause ?? '–'), one.layers.join(', ')]),
-    'None yet.')],
+    draw() {
+      const buttons = upstreams.map(ask_again_button);
+      return [table('Upstreams', ['Upstream', 'State', 'Since', 'Asked next', 'Usual latency',
+        'Requests', 'Errors', 'At once', 'Tasks waiting', 'Cause', 'Layers',
+        ...(buttons.some(Boolean) ? ['Change'] : [])], upstreams.map((one, i) => [
+        one.upstream, one.upstream, upstream_badge(one), moment(one.since),
+        moment(one.quietUntil ?? one.nextTry),
+        one.usualLatency ? `${count(one.usualLatency * 1000)} ms` : '–', count(one.requests),
+        one.recentFailed ? `${one.recentFailed} of the last ${one.recentAnswers}`
+          : count(one.errors), `${count(one.requestsUnderWay)} of ${count(one.window)}`,
+        count(one.tasksWaiting), timed(one.cause ?? '–'), one.layers.join(', '),
+        ...(buttons[i] ? [buttons[i]] : [])]),
+      'None yet.')];
+    },
   };
 }
 

@@ -143,6 +143,13 @@ void tseed_retry_release(tseed_retry_t *retry, apr_time_t now)
     }
 }
 
+void tseed_retry_hurry(tseed_run_t *run, apr_time_t now)
+{
+    for (tseed_job_t *job = run->to_retry; job; job = job->next) {
+        job->due = job->due < now ? job->due : now;
+    }
+}
+
 /* ---- the client ---- */
 
 static void feed(void *module)

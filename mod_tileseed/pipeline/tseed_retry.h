@@ -33,6 +33,9 @@ void tseed_retry_put(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now);
 /* Has jobs that are due fetched again, or gives them up. now: monotonic. */
 void tseed_retry_release(tseed_retry_t *retry, apr_time_t now);
 
+/* Has the jobs of a run fetched again at once. now: monotonic. */
+void tseed_retry_hurry(tseed_run_t *run, apr_time_t now);
+
 /* How long to wait after so many failures in a row, at least one. The wait grows exponentially; up
  * to a quarter is added or taken away at random, so that jobs which failed together do not come
  * back together. */

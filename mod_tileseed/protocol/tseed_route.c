@@ -55,6 +55,7 @@ static const row_t rows[] = {
     {"/layers/", LAYER, "/tilesets", .delete = TSEED_ACTION_DROP},
     {"/overview", NOTHING, ".json", .get = TSEED_ACTION_OVERVIEW},
     {"/upstreams", NOTHING, ".json", .get = TSEED_ACTION_UPSTREAMS},
+    {"/upstreams/again/", LAYER, "", .post = TSEED_ACTION_ASK_AGAIN},
     {"/metrics", NOTHING, "", .get = TSEED_ACTION_METRICS},
     {"/coverage/", NUMBER_AND_LEVEL, ".json", .get = TSEED_ACTION_COVERAGE},
     {"/tasks", NOTHING, ".json", .get = TSEED_ACTION_TASKS},

@@ -27,6 +27,7 @@ typedef enum {
     TSEED_ACTION_DROP,      /* DELETE layers/<layer>/tilesets */
     TSEED_ACTION_OVERVIEW,  /* GET overview.json */
     TSEED_ACTION_UPSTREAMS, /* GET upstreams.json */
+    TSEED_ACTION_ASK_AGAIN, /* POST upstreams/again/<layer> */
     TSEED_ACTION_METRICS,   /* GET metrics */
     TSEED_ACTION_COVERAGE,  /* GET coverage/<id>/<z>.json */
     TSEED_ACTION_TASKS,     /* GET tasks.json */

@@ -17,12 +17,14 @@
 
 /* Names of the database's notes: the status; the reconcile that was asked for last, the time of the
  * request in microseconds; who wants a clean-up now, "" once it has begun; numbers of tile sets to
- * be forgotten, each behind a blank. */
+ * be forgotten, each behind a blank; layers whose upstreams are to be asked again, each before a
+ * line's end. */
 #define TSEED_USAGE_STATUS   "usage"
 #define TSEED_USAGE_REQUIRED "reconcile_wanted"
 #define TSEED_USAGE_CLEANUP  "cleanup_wanted"
 #define TSEED_USAGE_FORGET   "forget_wanted"
 #define TSEED_USAGE_DROP     "drop_wanted" /* names of layers, each with a line end */
+#define TSEED_USAGE_AGAIN    "ask_again_wanted"
 
 /* Removals for the quota without a longer pause between them; what has gone is positive. */
 typedef struct {

@@ -16,6 +16,7 @@
 #include "board/tseed_counters.h"
 #include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_failures.h"
+#include "pipeline/tseed_retry.h"
 #include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
 #include "seeder/tseed_pruned_tiles.h"
@@ -537,6 +538,41 @@ static void tick(void *module, apr_time_t now)
         }
         tseed_flight_forget_failed(run, now);
         tseed_failures_summarise(run, now);
+    }
+}
+
+/* ---- asking again ---- */
+
+static int have_upstream_in_common(const tseed_source_t *one, const tseed_source_t *other)
+{
+    for (int i = 0; i < one->count; i++) {
+        for (int j = 0; j < other->count; j++) {
+            if (one->addresses[i].upstream == other->addresses[j].upstream) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+void tseed_misses_ask_again(tseed_misses_t *misses, const tseed_layer_t *layer)
+{
+    const tseed_runs_t *runs = misses->uses.runs;
+    const apr_time_t now = tseed_clock_monotonic();
+
+    for (int i = 0; i < layer->source.count; i++) {
+        tseed_fetcher_ask_again(misses->uses.context->fetcher, layer->source.addresses[i].upstream);
+    }
+    for (tseed_run_t *run = runs->background; run; run = run->next_run) {
+        if (have_upstream_in_common(&run->tileset.layer->source, &layer->source)) {
+            tseed_flight_forget_failed(run, INT64_MAX);
+        }
+    }
+    for (tseed_run_t *run = runs->tasks; run; run = run->next_run) {
+        if (run->tileset.layer &&
+            have_upstream_in_common(&run->tileset.layer->source, &layer->source)) {
+            tseed_retry_hurry(run, now);
+        }
     }
 }
 

@@ -60,6 +60,9 @@ void tseed_misses_hear(tseed_misses_t *misses);
 void tseed_misses_send_away(tseed_misses_t *misses, const char *cause);
 /* Forgets the requests whose clients have left. */
 void tseed_misses_part(tseed_misses_t *misses);
+/* Has the upstreams of a layer asked at once, by requests and by tasks. Whatever has failed there
+ * may be tried again. */
+void tseed_misses_ask_again(tseed_misses_t *misses, const tseed_layer_t *layer);
 /* Asks the upstream again for a job whose answer is out of date before a worker has it. */
 void tseed_misses_fetch_again(tseed_misses_t *misses, tseed_job_t *job);
 

@@ -19,6 +19,7 @@
 #include "seeder/tseed_portions.h"
 #include "seeder/tseed_start.h"
 #include "seeder/tseed_state_lock.h"
+#include "state/tseed_books.h"
 #include "state/tseed_hosts.h"
 #include "upkeep/tseed_lapsed.h"
 #include "upkeep/tseed_root_claim.h"
@@ -143,6 +144,49 @@ static apr_status_t start_threads(seeder_t *seeder)
 
 /* ---- the loop ---- */
 
+/* Takes the names of layers out of the note. A name that comes meanwhile is in the note, or comes
+ * later. */
+static apr_status_t take_asked_again(const char **names, tseed_state_t *state, apr_pool_t *pool)
+{
+    apr_status_t rv = tseed_state_begin(state);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_books_note_get(state, names, TSEED_USAGE_AGAIN, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_books_note_set(state, TSEED_USAGE_AGAIN, "");
+    }
+    if (rv == APR_SUCCESS) {
+        return tseed_state_commit(state);
+    }
+    tseed_state_rollback(state);
+    return rv;
+}
+
+/* Has the upstreams asked again of the layers that the note names. */
+static apr_status_t hear_ask_again(const seeder_t *seeder)
+{
+    const tseed_context_t *context = seeder->parts->context;
+    tseed_state_t *state = seeder->parts->session->state;
+    const char *names, *name;
+    char *rest;
+    apr_status_t rv = tseed_books_note_get(state, &names, TSEED_USAGE_AGAIN, context->scratch);
+
+    if (rv != APR_SUCCESS || !*names) {
+        return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
+    }
+    rv = take_asked_again(&names, state, context->scratch);
+    name = apr_strtok(apr_pstrdup(context->scratch, names), "\n", &rest);
+    for (; rv == APR_SUCCESS && name; name = apr_strtok(NULL, "\n", &rest)) {
+        const tseed_layer_t *layer = tseed_catalog_find_layer(context->catalog, name);
+
+        if (layer) {
+            tseed_misses_ask_again(seeder->parts->misses, layer);
+        }
+    }
+    return rv;
+}
+
 /* Reads `commit_seq` before it reads what children have committed. Only then is that number
  * applied: the other order would lose commits. */
 static void hear(seeder_t *seeder)
@@ -165,6 +209,9 @@ static void hear(seeder_t *seeder)
     if (rv == APR_SUCCESS) {
         rv =
             tseed_lapsed_hear(seeder->parts->context, seeder->parts->session, seeder->parts->cache);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = hear_ask_again(seeder);
     }
     if (rv == APR_SUCCESS) {
         tseed_board_apply(seeder->parts->context->board, committed);

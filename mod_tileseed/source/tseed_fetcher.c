@@ -29,7 +29,7 @@ struct tseed_fetcher_t {
     tseed_remote_hosts_t helpers;
 
     /* owned by the thread */
-    tseed_lane_t *lanes;     /* one of each upstream ever asked; others walk the list under lock */
+    tseed_lane_t *lanes; /* one of each upstream ever asked; others walk the list under lock */
     tseed_remote_hosts_t helping; /* who helped when it read letters last */
     int leaving;
 };
@@ -129,6 +129,20 @@ static tseed_lane_t *find_lane(const tseed_fetcher_t *fetcher, const tseed_upstr
         lane = lane->next;
     }
     return lane;
+}
+
+void tseed_fetcher_ask_again(tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream)
+{
+    const apr_time_t now = tseed_clock_monotonic();
+    tseed_lane_t *lane;
+
+    pthread_mutex_lock(&fetcher->lock);
+    lane = find_lane(fetcher, upstream);
+    if (lane && lane->outlook.next > now) { /* for those who look before the letter is read */
+        lane->outlook.next = now;
+    }
+    pthread_mutex_unlock(&fetcher->lock);
+    post_order(fetcher, upstream, TSEED_LETTER_AGAIN);
 }
 
 static void look_at_locked(tseed_outlook_t *outlook, const tseed_lane_t *lane)
@@ -309,12 +323,26 @@ static void take_in(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
     }
 }
 
+/* The upstream may never have been asked. */
+static void ask_again(tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream)
+{
+    tseed_lane_t *lane = find_lane(fetcher, upstream);
+
+    if (lane) {
+        tseed_lane_ask_again(lane, tseed_clock_monotonic());
+        show_outlook(fetcher, lane, tseed_pace_is_open(&lane->pace));
+    }
+}
+
 static void read_letter(tseed_fetcher_t *fetcher, tseed_transfer_t *letter)
 {
     if (letter->letter == TSEED_LETTER_SUBMIT) {
         take_in(fetcher, letter);
     } else if (letter->letter <= TSEED_LETTER_UNDONE) {
         take_back(fetcher, letter);
+    } else if (letter->letter == TSEED_LETTER_AGAIN) {
+        ask_again(fetcher, letter->owner);
+        free(letter);
     } else {
         fetcher->leaving |= !letter->owner;
         carry_out(fetcher, letter);

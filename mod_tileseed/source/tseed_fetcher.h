@@ -115,8 +115,9 @@ typedef struct tseed_transfer_t {
         TSEED_LETTER_UNDONE, /* returned without */
         TSEED_LETTER_CANCEL, /* this one and those below have no address: they are orders */
         TSEED_LETTER_ORPHAN, /* `owner` is the transfer meant, as in the next one */
-        TSEED_LETTER_ADOPT
-    } letter; /* what the transfer says while it is a letter */
+        TSEED_LETTER_ADOPT,
+        TSEED_LETTER_AGAIN /* `owner` is the upstream meant */
+    } letter;              /* what the transfer says while it is a letter */
 } tseed_transfer_t;
 
 /* The words of an answer whose Content-Type is a picture and whose body is text: one line, without
@@ -130,11 +131,11 @@ typedef struct {
     apr_time_t since; /* wall clock: nothing but probes is sent since then, until it answers; 0: all
                        * is well */
     apr_time_t next;  /* monotonic: not asked again before */
-    apr_time_t silent; /* monotonic: for longer than its answers usually take nothing has come of
+    apr_time_t silent;  /* monotonic: for longer than its answers usually take nothing has come of
                         * what it was asked, since then; 0: it answers, or is not being asked */
-    apr_time_t waits;  /* `since` on the monotonic clock */
-    apr_time_t opened; /* monotonic: when the circuit opened; 0: it is closed */
-    apr_time_t away_at;        /* monotonic: its last answer that was AWAY; 0: never */
+    apr_time_t waits;   /* `since` on the monotonic clock */
+    apr_time_t opened;  /* monotonic: when the circuit opened; 0: it is closed */
+    apr_time_t away_at; /* monotonic: its last answer that was AWAY; 0: never */
     apr_time_t quiet_until;    /* monotonic: the end of the pause that it asked for last */
     apr_interval_time_t usual; /* latency; 0: not known yet */
     int window;                /* most requests at once, just now */
@@ -178,6 +179,10 @@ void tseed_fetcher_cancel(tseed_fetcher_t *fetcher, const void *owner);
 void tseed_fetcher_orphan(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer);
 /* Says that somebody waits for the transfer again. Any thread; returns at once. */
 void tseed_fetcher_adopt(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer);
+
+/* Has an upstream that is away, or has asked for a pause, asked at once. Any thread; returns at
+ * once. */
+void tseed_fetcher_ask_again(tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream);
 
 /* Gives the fetcher its remote, which is copied. Once, before any host helps; any thread. */
 void tseed_fetcher_remote(tseed_fetcher_t *fetcher, const tseed_fetch_remote_t *remote);

@@ -101,6 +101,7 @@ static void start(tseed_lane_t *lane, CURLM *multi, tseed_transfer_t *transfer, 
     tseed_wire_t *wire = idle_wire(lane);
 
     lane->under_way++;
+    lane->is_asked_again = 0;
     tseed_pace_sent(&lane->pace, now);
     tseed_wire_load(wire, transfer, now);
     if (curl_multi_add_handle(multi, wire->easy) != CURLM_OK) {
@@ -118,18 +119,27 @@ static int in_doubt(const tseed_lane_t *lane)
 }
 
 /* When to ask what was answered before; TSEED_PACE_NEVER: no need to. While the circuit is open and
- * nobody waits for the upstream it is left in peace. */
+ * nobody waits for the upstream it is left in peace, unless somebody has it asked again. */
 static apr_time_t probe_due(const tseed_lane_t *lane)
 {
     apr_time_t next = tseed_pace_next(&lane->pace, lane->under_way);
     apr_time_t doubt = lane->pace.away_at + DOUBT;
 
-    if (in_doubt(lane)) {
+    if (in_doubt(lane) && !lane->is_asked_again) {
         return next > doubt ? next : doubt;
     }
-    return lane->probe.url && lane->turns.first && tseed_pace_is_open(&lane->pace)
+    return lane->probe.url &&
+                   (lane->turns.first ? tseed_pace_is_open(&lane->pace) : lane->is_asked_again)
                ? next
                : TSEED_PACE_NEVER;
+}
+
+void tseed_lane_ask_again(tseed_lane_t *lane, apr_time_t now)
+{
+    if (lane->pace.streak > 0) {
+        tseed_pace_ask_again(&lane->pace, now);
+        lane->is_asked_again = 1;
+    }
 }
 
 static void remember(tseed_lane_t *lane, const tseed_transfer_t *transfer)

@@ -34,6 +34,7 @@ typedef struct tseed_lane_t {
     int64_t requests, errors;   /* see tseed_outlook_t; probes count */
     apr_time_t silence_said; /* monotonic: the last line about a silence; one between two answers */
     tseed_pace_t pace;
+    int is_asked_again;           /* somebody wants an answer, and no request was sent since */
     tseed_transfer_t probe;       /* its url: the last address that gave a picture; before one did,
                                    * the first that was answered well; or NULL */
     char cause[TSEED_CAUSE_SIZE]; /* of its last answer that said it is away */
@@ -52,6 +53,10 @@ void tseed_lane_destroy(tseed_lane_t *lane);
 
 /* Starts the transfers, or the probe, that the pace allows now, on wires and at other hosts. */
 void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now);
+
+/* Ends the pauses of an upstream that is in trouble. If nobody waits for the upstream, a probe is
+ * sent. */
+void tseed_lane_ask_again(tseed_lane_t *lane, apr_time_t now);
 
 /* When to call start again if nothing ends before; TSEED_PACE_NEVER: then it is of no use. */
 apr_time_t tseed_lane_due(const tseed_lane_t *lane);

@@ -151,6 +151,13 @@ static void take_away(tseed_pace_t *pace, apr_time_t sent, apr_interval_time_t r
     }
 }
 
+void tseed_pace_ask_again(tseed_pace_t *pace, apr_time_t now)
+{
+    pace->quiet_until = pace->quiet_until < now ? pace->quiet_until : now;
+    pace->probe_at = now;
+    pace->probes = 0;
+}
+
 void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
                      apr_interval_time_t retry_after, apr_time_t now)
 {

@@ -73,6 +73,10 @@ void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t 
 void tseed_pace_take_weighed(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
                              double weight, apr_interval_time_t retry_after, apr_time_t now);
 
+/* Ends the pauses, be they the upstream's or our own: one request may be sent at once, and its
+ * answer decides. */
+void tseed_pace_ask_again(tseed_pace_t *pace, apr_time_t now);
+
 /* Whether nothing but a probe is sent at the moment: the circuit is open, or the upstream has asked
  * for quiet. */
 int tseed_pace_waits(const tseed_pace_t *pace, apr_time_t now);

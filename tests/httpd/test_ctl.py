@@ -52,6 +52,8 @@ def test_a_day_of_an_operator(httpd, ctl):  # pylint: disable=redefined-outer-na
     gone = ctl('truncate', 'world', '-y', '-p', 'STYLES=night', '--wait')
     assert gone.returncode == 0 and counts(task(httpd, 3))[2] == 21, gone
     assert ctl('reconcile').returncode == 0
+    assert ctl('ask-again', 'world').stdout == 'the upstreams of world are asked\n'
+    assert 'nowhere' in ctl('ask-again', 'nowhere').stderr
 
 
 @one_mpm

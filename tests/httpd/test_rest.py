@@ -35,6 +35,7 @@ ADDRESSES = {
     '/rest/layers.json': GET,
     '/rest/overview.json': GET,
     '/rest/upstreams.json': GET,
+    '/rest/upstreams/again/topp:states': POST,
     '/rest/estimate/nowhere.json': GET | POST,
 }
 METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'PROPFIND', 'MOVE', 'BREW')

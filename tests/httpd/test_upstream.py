@@ -303,6 +303,35 @@ def test_retry_after_is_obeyed_by_those_who_want_a_tile(httpd, upstream, kind, s
 
 
 @one_mpm
+def test_an_upstream_is_asked_again_when_somebody_wants_it(httpd, upstream):
+    """A pause of minutes ends at once for tasks, for requests, and where nobody waits."""
+    httpd.expect(SUMMARY)
+    httpd.start(REST + '<Location "/tiles">\nTileSeedTiles on\nRequire local\n</Location>\n'
+                + stub(upstream))
+    tile = '/tiles/stub/small/3/1/1.png'
+
+    def again():
+        answer = httpd.post('/rest/upstreams/again/stub')
+        assert (answer.status, answer.body) == (200, b'')
+
+    upstream.faults = [Fault('later', 300)]
+    number = begin(httpd, 'stub', zoomStop=0)
+    waits(httpd, number)
+    assert httpd.get(tile).status == 502
+    again()
+    assert ended(httpd, number)['state'] == 'DONE'
+    upstream.faults = [Fault('later', 300)]
+    assert httpd.get(tile).status == 502            # of a request that has failed itself
+    assert httpd.get(tile).status == 502
+    asked = len(upstream.times)
+    again()
+    wait_until(lambda: len(upstream.times) > asked)         # nobody waits: what was answered before
+    wait_until(lambda: httpd.get(tile).status == 200)
+    answer = httpd.post('/rest/upstreams/again/nowhere')
+    assert answer.status == 400 and 'nowhere' in answer.text
+
+
+@one_mpm
 def test_bad_answers_leave_nothing_behind(httpd, upstream):
     """A short run of what "make soak" does for long. Threads still touch memory for the first time,
     so that only large leaks are seen."""

@@ -18,6 +18,7 @@
 #include "board/tseed_counters.h"
 #include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_failures.h"
+#include "pipeline/tseed_retry.h"
 #include "pipeline/tseed_upstreams.h"
 #include "pool_fixture.h"
 #include "seeder/tseed_flight.h"
@@ -211,6 +212,18 @@ int64_t tseed_holds_date(const tseed_holds_t *holds)
 {
     (void)holds;
     return 0;
+}
+
+void tseed_fetcher_ask_again(tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream)
+{
+    (void)fetcher;
+    (void)upstream;
+}
+
+void tseed_retry_hurry(tseed_run_t *of, apr_time_t when)
+{
+    (void)of;
+    (void)when;
 }
 
 void tseed_failures_note(tseed_run_t *of, const char *cause, apr_time_t when)

@@ -108,6 +108,29 @@ static void test_pace__obeys_retry_after(void **state)
     assert_false(tseed_pace_waits(&pace, START + 8 * SECOND));
 }
 
+/* Whoever wants it ends a pause of the upstream, or between probes; one request finds out. */
+static void test_pace__asks_again_before_the_end_of_a_pause(void **state)
+{
+    tseed_pace_t pace;
+
+    (void)state;
+    tseed_pace_init(&pace, 4, 0, 0);
+    for (int i = 0; i < TSEED_PACE_TRIP; i++) {
+        tseed_pace_take(&pace, TSEED_PACE_AWAY, START, 7 * SECOND, START + SECOND);
+        assert_int_equal(tseed_pace_next(&pace, 0), START + 8 * SECOND);
+        tseed_pace_ask_again(&pace, START + 2 * SECOND);
+        assert_true(tseed_pace_next(&pace, 0) <= START + 2 * SECOND);
+        assert_int_equal(tseed_pace_next(&pace, 1), TSEED_PACE_NEVER);
+    }
+    assert_true(tseed_pace_is_open(&pace));
+    tseed_pace_take(&pace, TSEED_PACE_AWAY, START + 2 * SECOND, 0, START + 3 * SECOND);
+    assert_true(tseed_pace_next(&pace, 0) > START + 3 * SECOND);
+    tseed_pace_ask_again(&pace, START + 3 * SECOND);
+    assert_true(tseed_pace_next(&pace, 0) <= START + 3 * SECOND);
+    tseed_pace_take(&pace, TSEED_PACE_WELL, START + 3 * SECOND, 0, START + 4 * SECOND);
+    assert_false(tseed_pace_waits(&pace, START + 4 * SECOND));
+}
+
 /* Behind a pause that was asked for one request finds out whether it is over. */
 static void test_pace__asks_once_behind_a_pause(void **state)
 {
@@ -246,6 +269,7 @@ int main(void)
         cmocka_unit_test(test_pace__catches_up_with_one),
         cmocka_unit_test(test_pace__without_a_rate_sends_at_once),
         cmocka_unit_test(test_pace__obeys_retry_after),
+        cmocka_unit_test(test_pace__asks_again_before_the_end_of_a_pause),
         cmocka_unit_test(test_pace__asks_once_behind_a_pause),
         cmocka_unit_test(test_pace__halves_after_an_error_and_recovers),
         cmocka_unit_test(test_pace__halves_when_latency_rises),

@@ -45,6 +45,7 @@ static void test_route__addresses_and_methods_lead_to_actions(void **state)
         {"/diskquota/usage/3.json", DELETE, TSEED_ACTION_FORGET, NULL},
         {"/diskquota/reconcile", POST, TSEED_ACTION_RECONCILE, NULL},
         {"/diskquota/cleanup", POST, TSEED_ACTION_CLEANUP, NULL},
+        {"/upstreams/again/a%2Fb", POST, TSEED_ACTION_ASK_AGAIN, "a/b"},
         {"/estimate/topp:states.xml", POST, TSEED_ACTION_ESTIMATE, "topp:states"},
         {"/estimate/topp:states.json", POST, TSEED_ACTION_ESTIMATE, "topp:states"},
         {"/estimate/topp:states.json", GET, TSEED_ACTION_ESTIMATE, "topp:states"},
