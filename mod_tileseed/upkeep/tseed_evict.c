@@ -314,7 +314,9 @@ static void removed(tseed_evict_t *evict, tseed_job_t *job)
     tseed_effect_t difference;
 
     tseed_evict_plan_end(evict->plan, &job->counted);
-    remember(evict, job);
+    if (!job->run->booked->is_leaving) { /* a tile set that leaves goes for no quota */
+        remember(evict, job);
+    }
     tseed_holds_book(evict->uses.holds, job);
     if (job->outcome == TSEED_JOB_OK) { /* the page is empty, even if the book had more */
         tseed_book_count(&difference, evict->uses.cache->book, job->run->booked, &page, &nothing,

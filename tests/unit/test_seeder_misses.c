@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+#include "protocol/tseed_usage.h"
+
 /* Pages; either takes seconds. A sanitizer takes several times as long for each. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define MARKED 50000
@@ -20,8 +22,9 @@ typedef struct {
     fixture_t *fixture;
     const char *layer;
     tseed_tile_t tile;
-    const char *style; /* NULL: the default one */
-    int socket;        /* of its client; -1: none */
+    const char *style;  /* NULL: the default one */
+    const char *client; /* NULL: unknown */
+    int socket;         /* of its client; -1: none */
     tseed_reply_t reply;
     int file;
     pthread_t thread;
@@ -35,7 +38,7 @@ static void *ask(void *data)
                                  .gridset = "EPSG:900913",
                                  .format = "image/png",
                                  .tile = waiter->tile,
-                                 .client = ""};
+                                 .client = waiter->client ? waiter->client : ""};
     const tseed_cancel_t cancel = {.client = waiter->socket};
 
     apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
@@ -338,6 +341,124 @@ static int is_stored(fixture_t *fixture, int z, int64_t x, int64_t y)
     return outcome == TSEED_MISS_STORED;
 }
 
+/* ---- tile sets with values that are not listed ---- */
+
+#define MOST 4 /* TileSeedMaxTileSets */
+
+/* Starts a seeder whose layer takes any style. */
+static void open_styles(fixture_t *fixture)
+{
+    tseed_filter_t *filter = apr_array_push(fixture->layer->filters);
+
+    *filter = (tseed_filter_t){.name = "STYLES",
+                               .default_value = "",
+                               .most = 64,
+                               .values = apr_array_make(fixture->pool, 1, sizeof(const char *))};
+    fixture->layer->tilesets_most = MOST;
+    seeder_stop(fixture, SIGTERM);
+    seeder_start(fixture);
+}
+
+static int outcome_of_style(fixture_t *fixture, const char *style, const char *client)
+{
+    waiter_t waiter = {.fixture = fixture,
+                       .layer = "topp:states",
+                       .tile = {3, 4, 5},
+                       .style = style,
+                       .client = client,
+                       .socket = -1};
+
+    waiter_begin(&waiter);
+    return waiter_hear(&waiter);
+}
+
+/* How many rows there are of tile sets with styles, and how many of them have tiles. */
+static void count_styles(fixture_t *fixture, int *rows, int *with_tiles, const char *styles)
+{
+    apr_array_header_t *records;
+
+    *rows = *with_tiles = 0;
+    assert_int_equal(tseed_books_tilesets(fixture->state, &records, fixture->pool), APR_SUCCESS);
+    for (int i = 0; i < records->nelts; i++) {
+        const tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
+        const char *style = strstr(record->parameters, "STYLES\":\"");
+
+        if (style && (!styles || strchr(styles, style[strlen("STYLES\":\"")]))) {
+            (*rows)++;
+            *with_tiles += record->pages > 0;
+        }
+    }
+}
+
+static int has_styles(fixture_t *fixture, int rows, int with_tiles, const char *styles)
+{
+    int all, full;
+
+    count_styles(fixture, &all, &full, styles);
+    return all == rows && full == with_tiles;
+}
+
+/* One tile set too many, and one of a client that has many leaves, with its row. */
+static void test_seeder_misses__open_tile_sets_give_way(void **state)
+{
+    fixture_t *fixture = *state;
+    const char *many[] = {"b", "c", "d", "e", "f", "g"};
+
+    open_styles(fixture);
+    assert_int_equal(outcome_of_style(fixture, "a", "198.51.100.1"), TSEED_MISS_STORED);
+    for (int i = 0; i < 6; i++) {
+        int outcome =
+            outcome_of_style(fixture, many[i], apr_psprintf(fixture->pool, "2001:db8::%d", i + 1));
+
+        assert_true(outcome == TSEED_MISS_STORED || outcome == TSEED_MISS_BUSY);
+    }
+    AWAIT(has_styles(fixture, MOST, MOST, NULL));
+    assert_true(has_styles(fixture, 1, 1, "a"));
+}
+
+/* Of what fails no row stays; what a seed has named stays when all that requests made is dropped. */
+static void test_seeder_misses__open_tile_sets_are_dropped(void **state)
+{
+    fixture_t *fixture = *state;
+
+    open_styles(fixture);
+    upstream->mood = EXCEPTION;
+    assert_int_equal(outcome_of_style(fixture, "x", "198.51.100.1"), TSEED_MISS_FAILED);
+    upstream->mood = FINE;
+    AWAIT(has_styles(fixture, 0, 0, NULL));
+    assert_int_equal(outcome_of_style(fixture, "a", "not an address"), TSEED_MISS_STORED);
+    assert_int_equal(outcome_of_style(fixture, "b", NULL), TSEED_MISS_STORED);
+    wait_end(fixture, post_document(fixture, fixture->layer,
+                                    "{'seedRequest':{'zoomStop':1,'parameters':{'entry':"
+                                    "{'string':['STYLES','b']}}}}"));
+    AWAIT(has_styles(fixture, 2, 2, NULL));
+    assert_int_equal(
+        tseed_books_note_append(fixture->state, TSEED_USAGE_DROP, "roads\ntopp:states\n"),
+        APR_SUCCESS);
+    ring(fixture);
+    AWAIT(has_styles(fixture, 1, 1, NULL));
+    assert_true(has_styles(fixture, 1, 1, "b"));
+}
+
+/* Tile sets that seeds have named take their places from requests, and only those. */
+static void test_seeder_misses__seeded_tile_sets_stay(void **state)
+{
+    fixture_t *fixture = *state;
+    const char *seeded[MOST] = {"a", "b", "c", "d"};
+
+    open_styles(fixture);
+    for (int i = 0; i < MOST; i++) {
+        wait_end(fixture, post_document(fixture, fixture->layer,
+                                        apr_psprintf(fixture->pool,
+                                                     "{'seedRequest':{'zoomStop':0,'parameters':"
+                                                     "{'entry':{'string':['STYLES','%s']}}}}",
+                                                     seeded[i])));
+    }
+    AWAIT(has_styles(fixture, MOST, MOST, NULL));
+    assert_int_equal(outcome_of_style(fixture, "x", "198.51.100.1"), TSEED_MISS_REFUSED);
+    assert_int_equal(outcome_of_style(fixture, "a", "198.51.100.1"), TSEED_MISS_STORED);
+}
+
 /* ---- a database that fails ---- */
 
 /* Keeps the database from being written until it is closed. */
@@ -518,6 +639,12 @@ static void test_seeder_misses__books_are_read_beside_the_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_seeder_misses__open_tile_sets_give_way, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_misses__open_tile_sets_are_dropped,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_misses__seeded_tile_sets_stay, fixture_setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_misses__waiters_of_one_metatile_share_a_request,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_misses__a_present_tile_costs_no_request,
