@@ -11,7 +11,8 @@
 
 #define GAP "  "
 
-int tseed_ctl_level(const tseed_node_t *task)
+/* The level at which the task works: the first that is not finished. -1: not known. */
+static int level_of(const tseed_node_t *task)
 {
     int level = -1;
 
@@ -62,7 +63,7 @@ const char *tseed_ctl_progress(const tseed_node_t *task, const char *cause, apr_
 {
     const int64_t total = tseed_ctl_number(task, "tilesTotal", 0);
     const int64_t processed = tseed_ctl_number(task, "tilesProcessed", 0);
-    const int level = tseed_ctl_level(task);
+    const int level = level_of(task);
 
     return apr_pstrcat(pool, level >= 0 ? apr_psprintf(pool, "z%02d" GAP, level) : "",
                        tseed_ctl_share(processed, total, pool), GAP,

@@ -13,9 +13,6 @@ const char *tseed_ctl_progress(const tseed_node_t *task, const char *cause, apr_
 /* "task 7 done: 341 tiles, 329 made, 12 skipped; ...": how it ended. */
 const char *tseed_ctl_result(const tseed_node_t *task, apr_pool_t *pool);
 
-/* The level at which the task works: the first that is not finished. -1: not known. */
-int tseed_ctl_level(const tseed_node_t *task);
-
 /* Whether the task waits for the disk quota, or for room on the disk. */
 int tseed_ctl_is_at_quota(const tseed_node_t *task);
 

@@ -370,9 +370,8 @@ static tseed_pace_answer_t take_answer(tseed_lane_t *lane, const tseed_transfer_
     tseed_pace_answer_t answer = pace_answer(transfer);
 
     if (transfer->ended >= lane->pace.away_at) {
-        tseed_pace_take_weighed(&lane->pace, answer, begun,
-                                transfer->is_document ? -1 : transfer->weight,
-                                transfer->retry_after, transfer->ended);
+        tseed_pace_take(&lane->pace, answer, begun, transfer->is_document ? -1 : transfer->weight,
+                        transfer->retry_after, transfer->ended);
     }
     lane->requests++;
     lane->errors += !has_picture(transfer) &&

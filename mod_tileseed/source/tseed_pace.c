@@ -158,14 +158,8 @@ void tseed_pace_ask_again(tseed_pace_t *pace, apr_time_t now)
     pace->probes = 0;
 }
 
-void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
+void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent, double weight,
                      apr_interval_time_t retry_after, apr_time_t now)
-{
-    tseed_pace_take_weighed(pace, answer, sent, 1, retry_after, now);
-}
-
-void tseed_pace_take_weighed(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
-                             double weight, apr_interval_time_t retry_after, apr_time_t now)
 {
     adapt(pace, answer, sent, weight, now);
     if (answer == TSEED_PACE_AWAY) {

@@ -64,14 +64,10 @@ apr_time_t tseed_pace_next(const tseed_pace_t *pace, int under_way);
 void tseed_pace_sent(tseed_pace_t *pace, apr_time_t now);
 
 /* Says that the request which was sent at `sent` has ended. `retry_after` is the pause that the
- * upstream asked for, or 0. */
-void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
+ * upstream asked for, or 0. The request was expected to take `weight` times as long as a usual one,
+ * which is taken off its latency. Below 0: nobody knows, and its latency does not count. */
+void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent, double weight,
                      apr_interval_time_t retry_after, apr_time_t now);
-
-/* The same of a request that was expected to take `weight` times as long as a usual one, which is
- * taken off its latency. Below 0: nobody knows, and its latency does not count. */
-void tseed_pace_take_weighed(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
-                             double weight, apr_interval_time_t retry_after, apr_time_t now);
 
 /* Ends the pauses, be they the upstream's or our own: one request may be sent at once, and its
  * answer decides. */

@@ -207,7 +207,9 @@ static apr_status_t open_locked(tseed_database_t *db)
     return rv;
 }
 
-apr_status_t tseed_sqlite_open(tseed_database_t *db)
+/* Opens the file, or opens it anew, under the opening lock. Fails with the system's status when the
+ * file can't be made, read or written. */
+static apr_status_t open_database(tseed_database_t *db)
 {
     int lock;
     apr_status_t rv;
@@ -236,7 +238,7 @@ apr_status_t tseed_sqlite_replace(tseed_database_t *db)
         return APR_SUCCESS;
     }
     db->suspect = 1; /* looked at again under the lock */
-    return tseed_sqlite_open(db);
+    return open_database(db);
 }
 
 /* ---- ids ---- */
@@ -293,7 +295,7 @@ const tseed_sql_dialect_t tseed_sqlite_dialect = {
     .has_file = 1,
     .tries = 2,
     .params = path_of,
-    .open = tseed_sqlite_open,
+    .open = open_database,
     .check = tseed_sqlite_check_file,
     .commit = tseed_sqlite_commit,
     .failed = tseed_sqlite_failed,

@@ -10,10 +10,6 @@
 
 extern const tseed_sql_dialect_t tseed_sqlite_dialect;
 
-/* Opens the file, or opens it anew, under the opening lock. Fails with the system's status when the
- * file can't be made, read or written. */
-apr_status_t tseed_sqlite_open(tseed_database_t *db);
-
 /* Checks the whole file: TSEED_EDAMAGED. */
 apr_status_t tseed_sqlite_look_through(tseed_database_t *db);
 

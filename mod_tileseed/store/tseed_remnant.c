@@ -23,8 +23,8 @@ void tseed_remnant_name(char name[TSEED_REMNANT_NAME_SIZE], const tseed_remnant_
              usage->allocated, number);
 }
 
-/* A name is right if it is what its numbers make. */
-int tseed_remnant_read(tseed_remnant_t *remnant, const char *name)
+/* 0: the name is none of a remnant's. A name is right if it is what its numbers make. */
+static int read_name(tseed_remnant_t *remnant, const char *name)
 {
     tseed_effect_t *usage = &remnant->usage;
     char again[TSEED_REMNANT_NAME_SIZE];
@@ -54,7 +54,7 @@ apr_status_t tseed_remnant_list(apr_array_header_t **remnants, const char *root,
     while ((errno = 0, entry = readdir(stream)) != NULL) {
         tseed_remnant_t remnant;
 
-        if (tseed_remnant_read(&remnant, entry->d_name)) {
+        if (read_name(&remnant, entry->d_name)) {
             APR_ARRAY_PUSH(*remnants, tseed_remnant_t) = remnant;
         }
     }

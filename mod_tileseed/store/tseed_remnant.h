@@ -34,9 +34,6 @@ typedef struct {
 void tseed_remnant_name(char name[TSEED_REMNANT_NAME_SIZE], const tseed_remnant_t *remnant,
                         int number);
 
-/* 0: the name is none of a remnant's. */
-int tseed_remnant_read(tseed_remnant_t *remnant, const char *name);
-
 /* The remnants below a store root: *remnants is an array of tseed_remnant_t in `pool`. Success when
  * there are none. */
 apr_status_t tseed_remnant_list(apr_array_header_t **remnants, const char *root, apr_pool_t *pool);

@@ -208,12 +208,6 @@ int tseed_metatiles_any(const tseed_metatiles_t *metatiles)
     return metatiles->minx <= metatiles->maxx && metatiles->miny <= metatiles->maxy;
 }
 
-int tseed_metatiles_have(const tseed_metatiles_t *metatiles, int64_t x, int64_t y)
-{
-    return x >= metatiles->minx && x <= metatiles->maxx && y >= metatiles->miny &&
-           y <= metatiles->maxy;
-}
-
 static int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -322,7 +316,8 @@ static int is_below(const tseed_finding_t *finding, const tseed_spot_t *spot)
 {
     const tseed_metatiles_t below = tseed_findings_below(finding, spot->positions, spot->z);
 
-    return tseed_metatiles_have(&below, spot->x, spot->y);
+    return spot->x >= below.minx && spot->x <= below.maxx && spot->y >= below.miny &&
+           spot->y <= below.maxy;
 }
 
 /* The ground of a metatile's wanted tiles. */

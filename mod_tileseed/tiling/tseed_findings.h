@@ -100,10 +100,8 @@ tseed_metatiles_t tseed_findings_touched(const tseed_finding_t *finding,
 /* The holes in the order in which they were made: the i-th, NULL behind the last one. */
 const tseed_finding_t *tseed_findings_hole(const tseed_findings_t *findings, unsigned i);
 
-/* Whether a rectangle has metatiles, or has that one, or shares some with another one, which is
- * left in *common. */
+/* Whether a rectangle has metatiles, or shares some with another one, which is left in *common. */
 int tseed_metatiles_any(const tseed_metatiles_t *metatiles);
-int tseed_metatiles_have(const tseed_metatiles_t *metatiles, int64_t x, int64_t y);
 int tseed_metatiles_share(tseed_metatiles_t *common, const tseed_metatiles_t *a,
                           const tseed_metatiles_t *b);
 

@@ -9,6 +9,13 @@
 
 #include "source/tseed_pace.h"
 
+/* The end of a usual request. */
+static void take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
+                 apr_interval_time_t retry_after, apr_time_t now)
+{
+    tseed_pace_take(pace, answer, sent, 1, retry_after, now);
+}
+
 #define SECOND APR_USEC_PER_SEC
 #define START  (1000 * SECOND)
 #define MILLI  (SECOND / 1000)
@@ -98,12 +105,12 @@ static void test_pace__obeys_retry_after(void **state)
 
     (void)state;
     tseed_pace_init(&pace, 4, 0, 0);
-    tseed_pace_take(&pace, TSEED_PACE_AWAY, START, 7 * SECOND, START + SECOND);
+    take(&pace, TSEED_PACE_AWAY, START, 7 * SECOND, START + SECOND);
     assert_int_equal(tseed_pace_next(&pace, 0), START + 8 * SECOND);
     assert_true(tseed_pace_waits(&pace, START + 2 * SECOND));
     /* neither a shorter wish nor the answer to what was sent before lets it speak */
-    tseed_pace_take(&pace, TSEED_PACE_AWAY, START, SECOND, START + 2 * SECOND);
-    tseed_pace_take(&pace, TSEED_PACE_WELL, START, 0, START + 2 * SECOND);
+    take(&pace, TSEED_PACE_AWAY, START, SECOND, START + 2 * SECOND);
+    take(&pace, TSEED_PACE_WELL, START, 0, START + 2 * SECOND);
     assert_int_equal(tseed_pace_next(&pace, 0), START + 8 * SECOND);
     assert_false(tseed_pace_waits(&pace, START + 8 * SECOND));
 }
@@ -116,18 +123,18 @@ static void test_pace__asks_again_before_the_end_of_a_pause(void **state)
     (void)state;
     tseed_pace_init(&pace, 4, 0, 0);
     for (int i = 0; i < TSEED_PACE_TRIP; i++) {
-        tseed_pace_take(&pace, TSEED_PACE_AWAY, START, 7 * SECOND, START + SECOND);
+        take(&pace, TSEED_PACE_AWAY, START, 7 * SECOND, START + SECOND);
         assert_int_equal(tseed_pace_next(&pace, 0), START + 8 * SECOND);
         tseed_pace_ask_again(&pace, START + 2 * SECOND);
         assert_true(tseed_pace_next(&pace, 0) <= START + 2 * SECOND);
         assert_int_equal(tseed_pace_next(&pace, 1), TSEED_PACE_NEVER);
     }
     assert_true(tseed_pace_is_open(&pace));
-    tseed_pace_take(&pace, TSEED_PACE_AWAY, START + 2 * SECOND, 0, START + 3 * SECOND);
+    take(&pace, TSEED_PACE_AWAY, START + 2 * SECOND, 0, START + 3 * SECOND);
     assert_true(tseed_pace_next(&pace, 0) > START + 3 * SECOND);
     tseed_pace_ask_again(&pace, START + 3 * SECOND);
     assert_true(tseed_pace_next(&pace, 0) <= START + 3 * SECOND);
-    tseed_pace_take(&pace, TSEED_PACE_WELL, START + 3 * SECOND, 0, START + 4 * SECOND);
+    take(&pace, TSEED_PACE_WELL, START + 3 * SECOND, 0, START + 4 * SECOND);
     assert_false(tseed_pace_waits(&pace, START + 4 * SECOND));
 }
 
@@ -138,10 +145,10 @@ static void test_pace__asks_once_behind_a_pause(void **state)
 
     (void)state;
     tseed_pace_init(&pace, 4, 0, 0);
-    tseed_pace_take(&pace, TSEED_PACE_AWAY, START, 7 * SECOND, START + SECOND);
+    take(&pace, TSEED_PACE_AWAY, START, 7 * SECOND, START + SECOND);
     assert_true(tseed_pace_next(&pace, 0) <= START + 9 * SECOND);
     assert_int_equal(tseed_pace_next(&pace, 1), TSEED_PACE_NEVER);
-    tseed_pace_take(&pace, TSEED_PACE_WELL, START + 9 * SECOND, 0, START + 10 * SECOND);
+    take(&pace, TSEED_PACE_WELL, START + 9 * SECOND, 0, START + 10 * SECOND);
     assert_true(tseed_pace_next(&pace, 1) <= START + 10 * SECOND);
 }
 
@@ -150,7 +157,7 @@ static apr_time_t settle(tseed_pace_t *pace, apr_time_t now, apr_interval_time_t
 {
     for (int i = 0; i < count; i++) {
         now += latency;
-        tseed_pace_take(pace, TSEED_PACE_WELL, now - latency, 0, now);
+        take(pace, TSEED_PACE_WELL, now - latency, 0, now);
     }
     return now;
 }
@@ -165,7 +172,7 @@ static void test_pace__halves_after_an_error_and_recovers(void **state)
     now = settle(&pace, START, 50 * MILLI, 100);
     assert_int_equal(pace.window, 16);
     for (int i = 0; i < 10; i++) { /* all of them were under way at once */
-        tseed_pace_take(&pace, TSEED_PACE_ERROR, now - 50 * MILLI, 0, now + i * MILLI);
+        take(&pace, TSEED_PACE_ERROR, now - 50 * MILLI, 0, now + i * MILLI);
     }
     assert_int_equal(pace.window, 8);
     now = settle(&pace, now + SECOND, 50 * MILLI, 8);
@@ -174,7 +181,7 @@ static void test_pace__halves_after_an_error_and_recovers(void **state)
     assert_int_equal(pace.window, 16);
     for (int i = 0; i < 10; i++) {
         now += SECOND;
-        tseed_pace_take(&pace, TSEED_PACE_ERROR, now - MILLI, 0, now);
+        take(&pace, TSEED_PACE_ERROR, now - MILLI, 0, now);
     }
     assert_int_equal(pace.window, 1);
 }
@@ -207,11 +214,11 @@ static void test_pace__opens_after_three_in_a_row(void **state)
     tseed_pace_init(&pace, 8, 0, 0);
     for (int i = 0; i < 3; i++) {
         assert_false(tseed_pace_is_open(&pace));
-        tseed_pace_take(&pace, TSEED_PACE_AWAY, now, 0, now);
+        take(&pace, TSEED_PACE_AWAY, now, 0, now);
     }
     assert_true(tseed_pace_is_open(&pace));
     assert_int_equal(pace.since, START);
-    tseed_pace_take(&pace, TSEED_PACE_AWAY, START - 1, 0, START + 1); /* sent before: no probe */
+    take(&pace, TSEED_PACE_AWAY, START - 1, 0, START + 1); /* sent before: no probe */
     assert_int_equal(pace.probes, 1);
     for (int i = 0; i < 12; i++) { /* one probe at a time, pauses that grow to 40 s */
         apr_interval_time_t pause = tseed_pace_next(&pace, 0) - now;
@@ -221,10 +228,10 @@ static void test_pace__opens_after_three_in_a_row(void **state)
         assert_int_equal(tseed_pace_next(&pace, 1), TSEED_PACE_NEVER);
         last = pause;
         now += pause;
-        tseed_pace_take(&pace, TSEED_PACE_AWAY, now, 0, now);
+        take(&pace, TSEED_PACE_AWAY, now, 0, now);
     }
     assert_true(last >= 30 * SECOND);
-    tseed_pace_take(&pace, TSEED_PACE_WELL, now, 0, now + SECOND);
+    take(&pace, TSEED_PACE_WELL, now, 0, now + SECOND);
     assert_false(tseed_pace_is_open(&pace));
     assert_int_equal(pace.since, 0);
     assert_int_equal(pace.heard, now + SECOND);
@@ -241,22 +248,22 @@ static void test_pace__knows_nothing_of_requests_that_differ(void **state)
     (void)state;
     tseed_pace_init(&pace, 8, 0, 0);
     for (int i = 0; i < 1000; i++, now += SECOND) {
-        tseed_pace_take_weighed(&pace, TSEED_PACE_WELL, now - 500 * MILLI, -1, 0, now);
+        tseed_pace_take(&pace, TSEED_PACE_WELL, now - 500 * MILLI, -1, 0, now);
     }
     assert_int_equal(pace.usual, 0);
     assert_int_equal(pace.window, 8);
     for (int i = 0; i < 8; i++, now += SECOND) { /* 800 ms, but four times as much as usual */
-        tseed_pace_take_weighed(&pace, TSEED_PACE_WELL, now - 800 * MILLI, 4, 0, now);
+        tseed_pace_take(&pace, TSEED_PACE_WELL, now - 800 * MILLI, 4, 0, now);
     }
     assert_int_equal(pace.usual, 200 * MILLI);
     for (int i = 0; i < 1000; i++, now += SECOND) {
-        tseed_pace_take_weighed(&pace, TSEED_PACE_WELL, now - 500 * MILLI, -1, 0, now);
+        tseed_pace_take(&pace, TSEED_PACE_WELL, now - 500 * MILLI, -1, 0, now);
     }
     assert_int_equal(pace.usual, 200 * MILLI);
-    tseed_pace_take_weighed(&pace, TSEED_PACE_ERROR, now, -1, 0, now);
+    tseed_pace_take(&pace, TSEED_PACE_ERROR, now, -1, 0, now);
     assert_int_equal(pace.window, 4);
     for (int i = 0; i < 100; i++, now += SECOND) { /* and the window grows again */
-        tseed_pace_take_weighed(&pace, TSEED_PACE_WELL, now, -1, 0, now);
+        tseed_pace_take(&pace, TSEED_PACE_WELL, now, -1, 0, now);
     }
     assert_int_equal(pace.window, 8);
 }
