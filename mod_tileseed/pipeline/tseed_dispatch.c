@@ -13,6 +13,9 @@
 #define CRASHES_OF_METATILE 2
 #define ANSWERS_OF_WORKER   2 /* the one that it cuts and its next */
 
+/* So long an answer may wait until it is stored. The map may have changed meanwhile. */
+#define ANSWER_AGE_MOST (60 * APR_USEC_PER_SEC)
+
 struct tseed_dispatch_t {
     tseed_dispatch_uses_t uses;
     tseed_client_t tasks, background;
@@ -228,14 +231,33 @@ static int may_work(tseed_dispatch_t *dispatch, tseed_job_t *job)
     return may;
 }
 
-/* Gives the first job that may be worked on to a worker. Returns whether there was one. */
-static int begin_ready(tseed_dispatch_t *dispatch, tseed_run_t *run)
+/* Whether a job's answer has waited for too long, while the task was paused above all. */
+static int is_too_old(const tseed_job_t *job, apr_time_t now)
+{
+    return job->stage == TSEED_STAGE_CUT && now - job->answered > ANSWER_AGE_MOST;
+}
+
+static void ask_again(tseed_run_t *run, tseed_job_t *leader)
+{
+    for (tseed_job_t *job = leader; job; job = job->joined) {
+        job->is_stale = 1;
+    }
+    tseed_queue_put(&run->wanted, leader);
+}
+
+/* Gives the first job that may be worked on to a worker, or has it fetched again if its answer is
+ * too old. Returns whether there was one. */
+static int begin_ready(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now)
 {
     for (int waiting = run->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
         job->is_whole = job->is_whole && is_alone(dispatch, run);
         if (may_work(dispatch, job)) {
+            if (is_too_old(job, now)) {
+                ask_again(run, job);
+                return 1;
+            }
             if (job->is_whole) {
                 describe(dispatch, job);
             }
@@ -323,7 +345,7 @@ static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now
     tseed_job_t *job;
 
     run->barred_by = 0;
-    if (may_cut(dispatch, run) && begin_ready(dispatch, run)) {
+    if (may_cut(dispatch, run) && begin_ready(dispatch, run, now)) {
         return 1;
     }
     if (run->task->type == TSEED_TRUNCATE) {

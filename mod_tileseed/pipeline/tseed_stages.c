@@ -305,10 +305,12 @@ static int checked(tseed_stages_t *stages, tseed_job_t *job, int coming)
  * to be fetched again. */
 static void answered(tseed_job_t *leader)
 {
+    const apr_time_t now = tseed_clock_monotonic();
     tseed_run_t *run = leader->run;
 
     for (tseed_job_t *job = leader; job; job = job->joined) {
         job->stage = TSEED_STAGE_CUT;
+        job->answered = now;
     }
     tseed_queue_put(leader->is_stale ? &run->wanted : &run->ready, leader);
 }

@@ -114,6 +114,7 @@ typedef struct tseed_job_t {
     apr_time_t doubted; /* when a failure ended that counts if the upstream answers anything after
                          * it; 0: there is none */
     apr_time_t first_failed; /* monotonic */
+    apr_time_t answered;     /* monotonic: when its answer came, or its derived picture */
     apr_time_t due;          /* monotonic: when it leaves the list `to_retry`; when a job of waiting
                               * requests may have room at last; 0: neither */
     tseed_stage_t stage;

@@ -4,6 +4,9 @@
 #include "board/tseed_board_layout.h"
 #include "seeder_fixture.h"
 
+#include <sys/syscall.h>
+#include <time.h>
+
 static void test_seeder__seeds_then_skips_then_removes(void **state)
 {
     fixture_t *fixture = *state;
@@ -292,6 +295,48 @@ static void test_seeder__huge_task_starts_at_once(void **state)
     assert_true(tseed_board_find(fixture->board, id, &row));
     assert_int_equal(row.tiles_total, 1466015503701);
     terminate_all(fixture, id);
+}
+
+/* ---- a clock that goes ahead ---- */
+
+static _Atomic int64_t *seconds_ahead; /* shared with the seeder */
+
+__attribute__((constructor)) static void share_clock(void)
+{
+    seconds_ahead = mmap(NULL, sizeof(*seconds_ahead), PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+/* Takes the place of the C library's in this program. */
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    const long failed = syscall(SYS_clock_gettime, clock, time);
+
+    if (!failed && clock == CLOCK_MONOTONIC && seconds_ahead) {
+        time->tv_sec += (time_t)*seconds_ahead;
+    }
+    return (int)failed;
+}
+
+static void test_seeder__an_answer_of_long_ago_is_not_stored(void **state)
+{
+    fixture_t *fixture = *state;
+    const char *root = fixture->layer->store.root;
+    tseed_progress_t progress;
+    apr_file_t *file;
+    int64_t id;
+
+    assert_int_equal(apr_file_open(&file, root, APR_FOPEN_WRITE | APR_FOPEN_CREATE,
+                                   APR_FPROT_OS_DEFAULT, fixture->pool),
+                     APR_SUCCESS);
+    apr_file_close(file);
+    id = post(fixture, "seed", 2, 1);
+    AWAIT(shows_paused(fixture, id));
+    *seconds_ahead += 61;
+    assert_int_equal(unlink(root), 0);
+    progress = wait_end(fixture, id);
+    assert_int_equal(progress.made, pyramid(2));
+    assert_true(progress.requests > 1 + 1 + 1); /* the first one was sent again */
 }
 
 static void test_seeder__unwritable_store_pauses_the_task(void **state)
@@ -605,6 +650,8 @@ int main(void)
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__huge_task_starts_at_once, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__an_answer_of_long_ago_is_not_stored,
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__unwritable_store_pauses_the_task,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__a_pause_among_first_metatiles_repeats_none,
