@@ -317,6 +317,20 @@ static void add_origin(tseed_wire_t *wire)
     }
 }
 
+/* An upstream that wants none of what auth= can send says so in a header alone. */
+static void add_wish(tseed_wire_t *wire)
+{
+    static const char wish[] = ", it wants Digest, and auth= sends Basic";
+    long ways = 0;
+
+    curl_easy_getinfo(wire->easy, CURLINFO_HTTPAUTH_AVAIL, &ways);
+    if (wire->transfer->http_status == 401 && (ways & (long)CURLAUTH_DIGEST) &&
+        !(ways & (long)CURLAUTH_BASIC)) {
+        tseed_text_cut(wire->transfer->cause, TSEED_CAUSE_SIZE - sizeof(wish));
+        strcat(wire->transfer->cause, wish);
+    }
+}
+
 /* Names and curl's own words hold what the upstream has sent, too. */
 static void clean(tseed_transfer_t *transfer)
 {
@@ -342,6 +356,7 @@ static void judge(tseed_wire_t *wire, CURLcode code)
     } else {
         judge_trouble(wire, wire->is_closed && code == CURLE_COULDNT_CONNECT ? CLOSED : code);
     }
+    add_wish(wire);
     add_origin(wire);
 }
 

@@ -56,6 +56,10 @@ static const fixed_t fixed[] = {
     {"/204", "HTTP/1.1 204 No Content\r\n\r\n", 1},
     {"/206", "HTTP/1.1 206 Partial Content\r\nContent-Length: 7\r\n\r\nPICTURE", 1},
     {"/304", "HTTP/1.1 304 Not Modified\r\n\r\n", 1},
+    {"/digest",
+     "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n"
+     "WWW-Authenticate: Digest realm=\"m\", nonce=\"n\"\r\n\r\n",
+     0},
     {"/404",
      "HTTP/1.1 404 Gone Fishing\r\nContent-Type: image/png\r\nContent-Length: 7\r\n\r\n"
      "PICTURE",

@@ -51,6 +51,7 @@ static const bad_answer_t bad_answers[] = {
     {"/206", 206, "206 Partial Content", 0},
     {"/304", 304, "304 Not Modified", 0},
     {"/404", 404, "404 Not Found", 0},
+    {"/digest", 401, "401 Unauthorized, it wants Digest, and auth= sends Basic", 0},
     {"/500", 500, "500 Internal Server Error: disk full", 0},
     {"/503", 503, "503 Service Unavailable", 1},
     {"/599", 599, "599", 0},

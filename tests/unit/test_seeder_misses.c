@@ -416,7 +416,7 @@ static void test_seeder_misses__open_tile_sets_give_way(void **state)
     assert_true(has_styles(fixture, 1, 1, "a"));
 }
 
-/* Of what fails no row stays; what a seed has named stays when all that requests made is dropped. */
+/* Of what fails no row stays. What a seed has named stays when all that requests made goes. */
 static void test_seeder_misses__open_tile_sets_are_dropped(void **state)
 {
     fixture_t *fixture = *state;
