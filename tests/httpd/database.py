@@ -158,8 +158,8 @@ class OnPostgres:
             "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
 
     def script(self, statements):
-        """Runs many statements."""
-        self.execute(statements)
+        """Runs many statements as the role of the module, whose tables they make."""
+        self.execute(f'SET ROLE tileseed; {statements}; RESET ROLE')
 
     def commit(self):
         """Each statement has been committed already."""

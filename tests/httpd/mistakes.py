@@ -512,7 +512,7 @@ PARAMETERS = [
     (layer('!TileSeedParameter STYLES case=title'),
      "TileSeedParameter: case=: 'title' is unknown, keep, upper or lower is expected"),
     (layer('!TileSeedParameter STYLES values=a'),
-     'TileSeedParameter: the option values= is unknown, default=, value=, regex= or case= '
+     'TileSeedParameter: the option values= is unknown, default=, value=, regex=, max= or case= '
      'is expected'),
     (layer('TileSeedParameter STYLES', '!TileSeedParameter styles'),
      'TileSeedParameter: the layer has the parameter STYLES already'),

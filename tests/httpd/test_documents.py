@@ -19,7 +19,7 @@ import pytest
 
 from ctl import CTL, private
 import pages    # of tests/lint, see conftest.py
-from tileseed_httpd import MODULES, PATIENCE, TOP, one_mpm
+from tileseed_httpd import MODULES, PATIENCE, TOP, one_mpm, wait_until
 
 
 PAGES = ['README.md', *sorted(str(path.relative_to(TOP)) for path in
@@ -211,6 +211,8 @@ def test_commands(httpd, shell, page):  # pylint: disable=redefined-outer-name
     for block in BLOCKS[page]:
         problem = None
         if block.language == 'sh' and block.words != ['by-hand']:
+            if 'kill_all' in block.text:        # later commands show what earlier ones have seeded
+                wait_until(lambda: '[]' in httpd.get('/rest/seed.json', auth=('me', 'secret')).text)
             done = shell(block.text)
             said = done.stdout
             problem = judge_commands(block, done)

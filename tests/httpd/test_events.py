@@ -303,14 +303,14 @@ def test_task_that_waits_for_the_state_directory(httpd, upstream, last, error, r
 
 @pytest.mark.sqlite
 def test_database_is_replaced_under_a_task(httpd, slow):
-    """What the new one does not know ends at once; ids go on."""
-    httpd.expect('no longer in the state database')
+    """What the new one does not know ends at once, as the log says; ids go on."""
+    httpd.expect('TS0100: the state database .* was removed')
     httpd.start(REST + stub(slow))
     number = begin(httpd, 'stub', zoomStop=6, threadCount=2)
     progress(httpd, number, 20)
     for file in httpd.path('state').glob('tileseed.db*'):
         file.unlink()
-    wait_until(lambda: f'task {number} is no longer' in httpd.error_log(), what='the error line')
+    wait_until(lambda: 'TS0101' in httpd.error_log(), what='the line about a new start')
     wait_until(lambda: not rows(httpd))
     written = tiles(httpd)
     assert done(httpd, 'stub', zoomStop=0)['id'] > number

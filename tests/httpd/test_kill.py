@@ -36,9 +36,9 @@ def three_tasks(httpd):
     first = number_of(seed(httpd, 'topp:states', '{"seedRequest":{"type":"reseed"}}'))
     wait_until(lambda: rows(httpd)[0][4] == 1)
     second = number_of(seed(httpd, 'roads'))
-    third = number_of(seed(httpd, 'topp:states', '{"seedRequest":{"type":"truncate"}}'))
+    third = number_of(seed(httpd, 'topp:states', '{"seedRequest":{"type":"seed"}}'))
     return ((first, 'topp:states', 'RESEED', 'RUNNING'), (second, 'roads', 'SEED', 'PENDING'),
-            (third, 'topp:states', 'TRUNCATE', 'PENDING'))
+            (third, 'topp:states', 'SEED', 'PENDING'))
 
 
 @one_mpm
@@ -67,9 +67,9 @@ def test_codes(httpd, upstream, code, named, states):
 def test_one_layer(httpd, upstream):
     """The address of a layer leaves the tasks of others alone."""
     serve(httpd, upstream, ONE_THREAD)
-    states, roads, truncate = three_tasks(httpd)
+    states, roads, waiting = three_tasks(httpd)
     assert kill(httpd, 'running', '/rest/seed/roads') == []
-    assert kill(httpd, 'pending', '/rest/seed/topp:states') == [truncate]
+    assert kill(httpd, 'pending', '/rest/seed/topp:states') == [waiting]
     assert listed(httpd) == [states[0], roads[0]]
     assert kill(httpd, 'all', '/rest/seed/roads') == [roads]
     assert kill(httpd, 'all', '/rest/seed/topp%3Astates') == [states]

@@ -141,7 +141,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         digest = hashlib.md5(body).hexdigest()
         offers = {'etag': ('ETag', 'If-None-Match', f'"{digest}"'),
                   'modified': ('Last-Modified', 'If-Modified-Since',
-                               email.utils.formatdate(int(digest[:7], 16), usegmt=True))}
+                               email.utils.formatdate(10**9 + int(digest[:7], 16), usegmt=True))}
         name, condition, value = offers.get(owner.offer, ('', '', ''))
         status = 304 if name and self.headers.get(condition) == value else 200
         owner.statuses.append(status)
