@@ -702,11 +702,12 @@ def test_requests_as_people_send_them(httpd, upstream):
 
 
 TASK = ('id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop', 'derived',
-        'threadCount', 'parameters', 'state', 'reason', 'reasonCode', 'tilesTotal', 'tilesProcessed',
-        'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed', 'tilesPruned',
-        'prunedMetatiles', 'prunedChecked', 'prunedWrong', 'prunedForgotten', 'bytes',
-        'upstreamRequests', 'sharedRequests', 'requestSize', 'tilesPerSecond', 'secondsRemaining',
-        'requestedBy', 'ignored', 'created', 'started', 'finished', 'retryOf', 'levels')
+        'threadCount', 'parameters', 'state', 'reason', 'reasonCode', 'tilesTotal',
+        'tilesProcessed', 'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved',
+        'tilesFailed', 'tilesPruned', 'prunedMetatiles', 'prunedChecked', 'prunedWrong',
+        'prunedForgotten', 'bytes', 'upstreamRequests', 'sharedRequests', 'requestSize',
+        'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'ignored', 'created', 'started',
+        'finished', 'retryOf', 'levels')
 RFC_3339 = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z')
 
 

@@ -19,8 +19,8 @@ from upstream import Fault
 one_mpm = pytest.mark.parametrize('mpm', tileseed_httpd.MPMS[:1], indirect=True)
 
 MEMBERS = ['id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop',
-           'derived', 'threadCount', 'parameters', 'state', 'reason', 'reasonCode',
-           'tilesTotal', 'tilesProcessed', 'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved',
+           'derived', 'threadCount', 'parameters', 'state', 'reason', 'reasonCode', 'tilesTotal',
+           'tilesProcessed', 'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved',
            'tilesFailed', 'tilesPruned', 'prunedMetatiles', 'prunedChecked', 'prunedWrong',
            'prunedForgotten', 'bytes', 'upstreamRequests', 'sharedRequests', 'requestSize',
            'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'ignored', 'created', 'started',
