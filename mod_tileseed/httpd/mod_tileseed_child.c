@@ -50,6 +50,9 @@ tseed_state_t *tseed_child_acquire(apr_status_t *rv)
     if (!child.state) {
         *rv = tseed_state_open(&child.state, child.settings->state_dir, child.settings->db_driver,
                                child.settings->db_params, child.pool);
+        if (child.state) {
+            tseed_state_hurry(child.state);
+        }
     }
     if (!child.state) {
         apr_thread_mutex_unlock(child.lock);

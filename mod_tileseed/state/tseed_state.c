@@ -96,6 +96,11 @@ void tseed_state_close(tseed_state_t *state)
     apr_pool_destroy(state->pool);
 }
 
+void tseed_state_hurry(tseed_state_t *state)
+{
+    state->is_hurried = 1;
+}
+
 const char *tseed_state_error(const tseed_state_t *state)
 {
     return state->db.error;

@@ -54,6 +54,10 @@ void tseed_state_close(tseed_state_t *state);
  * handle. Else the write fails with TSEED_EFENCED, and the fence is broken. */
 void tseed_state_fence(tseed_state_t *state, tseed_fence_t *fence);
 
+/* From now on a write waits for SQLite's lock for three seconds rather than ten: a client waits for
+ * the answer, and can ask again. */
+void tseed_state_hurry(tseed_state_t *state);
+
 /* The last failure in words, for the log; never NULL. */
 const char *tseed_state_error(const tseed_state_t *state);
 

@@ -15,7 +15,8 @@
 
 /* So long a change waits for another process's transaction. The writers of a slow disk take turns
  * by chance. */
-#define LOCK_PATIENCE (10 * APR_USEC_PER_SEC)
+#define LOCK_PATIENCE    (10 * APR_USEC_PER_SEC)
+#define HURRIED_PATIENCE (3 * APR_USEC_PER_SEC)
 
 apr_status_t tseed_work_ready(tseed_state_t *state)
 {
@@ -46,13 +47,14 @@ static void end_wait(tseed_state_t *state)
 /* ---- carrying out ---- */
 
 /* Each try waits for a while itself. */
-static apr_status_t begin_patiently(tseed_database_t *db)
+static apr_status_t begin_patiently(tseed_state_t *state)
 {
-    const apr_time_t until = tseed_clock_monotonic() + LOCK_PATIENCE;
+    const apr_time_t until =
+        tseed_clock_monotonic() + (state->is_hurried ? HURRIED_PATIENCE : LOCK_PATIENCE);
     apr_status_t rv;
 
     do {
-        rv = tseed_database_begin(db);
+        rv = tseed_database_begin(&state->db);
     } while (rv == EBUSY && tseed_clock_monotonic() < until);
     return rv;
 }
@@ -77,7 +79,7 @@ static apr_status_t pass_fence(tseed_state_t *state)
 
 static apr_status_t write_once(tseed_state_t *state, tseed_work_t *work, void *baton)
 {
-    apr_status_t rv = begin_patiently(&state->db);
+    apr_status_t rv = begin_patiently(state);
 
     if (rv == APR_SUCCESS) {
         rv = pass_fence(state);

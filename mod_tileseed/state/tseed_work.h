@@ -15,6 +15,7 @@ struct tseed_state_t {
     apr_pool_t *pool;
     apr_pool_t *scratch; /* cleared by each call */
     tseed_database_t db;
+    int is_hurried;         /* a client waits for the answer: see tseed_state_hurry */
     _Atomic int64_t *waits; /* since when a call waits for a server; NULL: nobody asks */
     tseed_work_t *fence;    /* what each transaction begins with; NULL: nothing */
     void *fence_baton;

@@ -18,6 +18,8 @@
 
 #include "state_fixture.h"
 
+#include <pthread.h>
+
 static void test_state_file__is_one_file_when_it_is_settled(void **data)
 {
     fixture_t *fixture = *data;
@@ -79,6 +81,44 @@ static void test_state_file__finds_unfinished_tasks_by_index(void **data)
 }
 
 /* ---- other processes ---- */
+
+typedef struct {
+    fixture_t *fixture;
+    tseed_state_t *state;
+    _Atomic int is_done;
+    apr_status_t rv;
+} patient_t;
+
+static void *insert_patiently(void *data)
+{
+    patient_t *patient = data;
+    tseed_task_t task = task_of(patient->fixture, "b");
+
+    patient->rv = tseed_state_task_insert(patient->state, &task, MOST);
+    patient->is_done = 1;
+    return NULL;
+}
+
+/* Who has somebody waiting gives up while others go on waiting for the same lock. */
+static void test_state_file__gives_up_sooner_when_a_client_waits(void **data)
+{
+    fixture_t *fixture = *data;
+    tseed_state_t *other = state_open(fixture);
+    patient_t patient = {.fixture = fixture, .state = state_open(fixture)};
+    tseed_task_t task = task_of(fixture, "a");
+    pthread_t thread;
+
+    tseed_state_hurry(fixture->state);
+    assert_int_equal(tseed_state_begin(other), APR_SUCCESS);
+    assert_int_equal(pthread_create(&thread, NULL, insert_patiently, &patient), 0);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), EBUSY);
+    assert_false(patient.is_done);
+    tseed_state_rollback(other);
+    pthread_join(thread, NULL);
+    assert_int_equal(patient.rv, APR_SUCCESS);
+    tseed_state_close(patient.state);
+    tseed_state_close(other);
+}
 
 static void test_state_file__says_busy_when_another_process_holds_the_lock(void **data)
 {
@@ -420,6 +460,7 @@ int main(void)
         TEST(is_one_file_when_it_is_settled),
         TEST(every_statement_can_be_prepared),
         TEST(finds_unfinished_tasks_by_index),
+        TEST(gives_up_sooner_when_a_client_waits),
         TEST(says_busy_when_another_process_holds_the_lock),
         TEST(a_change_waits_for_those_of_others),
         TEST(waits_for_the_recovery_of_another),
