@@ -159,6 +159,79 @@ static void test_form__fields_that_nobody_knows(void **state)
                         "Unknown field: 'parameters_STYLES'. Is parameter_STYLES meant?");
 }
 
+static void test_form__a_list_is_of_all_or_of_a_layer(void **state)
+{
+    int is_all;
+
+    (void)state;
+    assert_int_equal(tseed_form_kind(form_of("list=all")), TSEED_FORM_LIST);
+    assert_null(tseed_form_list(&is_all, form_of("list=ALL"), pool));
+    assert_true(is_all);
+    assert_null(tseed_form_list(&is_all, form_of("list=layer"), pool));
+    assert_false(is_all);
+    assert_string_equal(tseed_form_list(&is_all, form_of("list=some"), pool),
+                        "Unknown list: 'some'. One of layer|all is expected");
+    assert_string_equal(tseed_form_list(&is_all, form_of("list="), pool),
+                        "Unknown list: ''. One of layer|all is expected");
+}
+
+/* Adds a query to the request that a form makes; returns what is wrong. */
+static const char *add(tseed_seed_document_t *document, const char *body, const char *query)
+{
+    assert_null(tseed_form_seed(document, form_of(body), pool));
+    return tseed_form_add_query(document, query, pool);
+}
+
+static void test_form__a_query_adds_what_the_body_leaves_open(void **state)
+{
+    tseed_seed_document_t document;
+
+    (void)state;
+    assert_null(add(&document, "minX=&zoomStart=2", NULL));
+    assert_null(document.zoom_stop);
+    assert_null(add(&document, "minX=&zoomStart=2&parameter_STYLES=a",
+                    "zoomStart=02&zoomStop=5&gridSetId=g&format=image/png&type=seed&threadCount=3&"
+                    "bbox=1,2,3,4&parameter_STYLES=a&parameter_TIME=7&_=1&"
+                    "tileFailureRetryCount=1&tileFailureRetryWaitTime=2&"
+                    "totalFailuresBeforeAborting=3"));
+    assert_string_equal(document.zoom_start, "2");
+    assert_string_equal(document.zoom_stop, "5");
+    assert_string_equal(document.gridset, "g");
+    assert_string_equal(document.format, "image/png");
+    assert_string_equal(document.type, "seed");
+    assert_string_equal(document.thread_count, "3");
+    assert_string_equal(document.failure_limit, "3");
+    assert_string_equal(APR_ARRAY_IDX(document.coords, 3, const char *), "4");
+    assert_string_equal(apr_table_get(document.parameters, "TIME"), "7");
+    assert_string_equal(document.unknown.ignored, "_");
+    assert_null(add(&document, "bbox=1,2,3,4", "minX=1.0&minY=2&maxX=3&maxY=4"));
+    assert_null(add(&document, "minX=", "parameter_TIME=7"));
+    assert_string_equal(apr_table_get(document.parameters, "TIME"), "7");
+}
+
+static void test_form__a_query_contradicts_nothing(void **state)
+{
+    static const struct {
+        const char *body, *query, *problem;
+    } cases[] = {
+        {"minX=&zoomStop=3", "zoomStop=4", "zoomStop is '4' in the query and '3' in the body"},
+        {"minX=&type=seed", "type=truncate",
+         "type is 'truncate' in the query and 'seed' in the body"},
+        {"bbox=1,2,3,4", "bbox=1,2,3,5",
+         "a number of the box is '5' in the query and '4' in the body"},
+        {"minX=&parameter_STYLES=a", "parameter_STYLES=b",
+         "STYLES is 'b' in the query and 'a' in the body"},
+        {"minX=", "zoomEnd=4", "Unknown member: 'zoomEnd'. Is zoomStop meant?"},
+        {"minX=", "tileFormat=a&format=b", "tileFormat 'a' and format 'b' say two things"},
+    };
+    tseed_seed_document_t document;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_string_equal(add(&document, cases[i].body, cases[i].query), cases[i].problem);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +242,9 @@ int main(void)
         cmocka_unit_test(test_form__what_must_not_be_empty_is_kept),
         cmocka_unit_test(test_form__a_box_is_four_fields),
         cmocka_unit_test(test_form__fields_that_nobody_knows),
+        cmocka_unit_test(test_form__a_list_is_of_all_or_of_a_layer),
+        cmocka_unit_test(test_form__a_query_adds_what_the_body_leaves_open),
+        cmocka_unit_test(test_form__a_query_contradicts_nothing),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

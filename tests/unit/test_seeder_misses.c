@@ -459,6 +459,93 @@ static void test_seeder_misses__seeded_tile_sets_stay(void **state)
     assert_int_equal(outcome_of_style(fixture, "a", "198.51.100.1"), TSEED_MISS_STORED);
 }
 
+/* ---- tile sets that the books or the disk alone know ---- */
+
+static int64_t add_lapsed(fixture_t *fixture, const char *root)
+{
+    tseed_tileset_record_t record = {.print = 4711 + strlen(root),
+                                     .key = "gone/EPSG:4326/png/default",
+                                     .layer = "gone",
+                                     .gridset = "EPSG:4326",
+                                     .format = "image/png",
+                                     .parameters = "{}",
+                                     .root = root};
+
+    assert_int_equal(tseed_books_add(fixture->state, &record), APR_SUCCESS);
+    return record.id;
+}
+
+static int has_row(fixture_t *fixture, int64_t id)
+{
+    apr_array_header_t *records;
+    int found = 0;
+
+    assert_int_equal(tseed_books_tilesets(fixture->state, &records, fixture->pool), APR_SUCCESS);
+    for (int i = 0; i < records->nelts; i++) {
+        found |= APR_ARRAY_IDX(records, i, tseed_tileset_record_t).id == id;
+    }
+    return found;
+}
+
+/* A tile set that is configured no more leaves the books when somebody says so, and when a
+ * reconcile finds that its directory is gone. */
+static void test_seeder_misses__lapsed_tile_sets_leave_the_books(void **state)
+{
+    fixture_t *fixture = *state;
+    int64_t unwanted, gone, kept;
+
+    wait_end(fixture, post(fixture, "seed", 0, 1)); /* the seeder works */
+    unwanted = add_lapsed(fixture, fixture->dir);
+    gone = add_lapsed(fixture, "/nowhere/at/all");
+    kept = add_lapsed(fixture, "/");
+    assert_int_equal(
+        tseed_books_note_append(fixture->state, TSEED_USAGE_FORGET,
+                                apr_psprintf(fixture->pool, " 999 %" PRId64, unwanted)),
+        APR_SUCCESS);
+    ring(fixture);
+    AWAIT(!has_row(fixture, unwanted));
+    assert_true(has_row(fixture, gone));
+    assert_int_equal(
+        tseed_books_note_set(fixture->state, TSEED_USAGE_REQUIRED,
+                             apr_psprintf(fixture->pool, "%" APR_TIME_T_FMT, apr_time_now())),
+        APR_SUCCESS);
+    ring(fixture);
+    AWAIT(!has_row(fixture, gone));
+    assert_true(has_row(fixture, kept));
+}
+
+/* Directories of an earlier cache: those whose parameters are known are taken in, by values that
+ * filters list or by the books. */
+static void test_seeder_misses__tile_sets_on_the_disk_are_found(void **state)
+{
+    fixture_t *fixture = *state;
+    tseed_names_t names = {"topp:states", "EPSG:900913", "image/png", NULL};
+    apr_table_t *listed = apr_table_make(fixture->pool, 1);
+    tseed_tileset_t tileset;
+    const char *folder;
+
+    open_styles(fixture);
+    APR_ARRAY_PUSH(APR_ARRAY_IDX(fixture->layer->filters, 0, tseed_filter_t).values, const char *) =
+        "q";
+    apr_table_setn(listed, "STYLES", "q");
+    names.parameters = listed;
+    assert_null(tseed_tileset_find(&tileset, fixture->catalog, &names, fixture->pool));
+    seeder_stop(fixture, SIGTERM);
+    folder =
+        apr_psprintf(fixture->pool, "%s/topp_states/EPSG_900913_00_", fixture->layer->store.root);
+    for (int i = 0; i < 10; i++) { /* more than the log names */
+        const char *unknown = apr_psprintf(fixture->pool, "%s%039d%d", folder, 0, i);
+
+        assert_int_equal(apr_dir_make_recursive(unknown, APR_FPROT_OS_DEFAULT, fixture->pool),
+                         APR_SUCCESS);
+    }
+    assert_int_equal(apr_dir_make_recursive(apr_pstrcat(fixture->pool, folder, tileset.hash, NULL),
+                                            APR_FPROT_OS_DEFAULT, fixture->pool),
+                     APR_SUCCESS);
+    seeder_start(fixture);
+    AWAIT(has_styles(fixture, 1, 0, "q"));
+}
+
 /* ---- a database that fails ---- */
 
 /* Keeps the database from being written until it is closed. */
@@ -639,6 +726,10 @@ static void test_seeder_misses__books_are_read_beside_the_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_seeder_misses__tile_sets_on_the_disk_are_found,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_misses__lapsed_tile_sets_leave_the_books,
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_misses__open_tile_sets_give_way, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_misses__open_tile_sets_are_dropped,
