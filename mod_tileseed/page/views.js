@@ -105,7 +105,7 @@ function alerts({seeder, tasks, quota, upstreams}, ended, hosts) {
   for (const task of [...tasks, ...ended]) {
     const {id, layer, state, reason, reasonCode, tilesFailed} = task;
     // the upstream that is ill stands for all that wait for it
-    if (upstreams.some(is_ill) && ['AWAY', 'QUIET', 'REFUSES'].includes(reasonCode)) continue;
+    if (upstreams.some(is_ill) && ['AWAY', 'QUIET'].includes(reasonCode)) continue;
     const waits = state === 'RUNNING' ? reason : reasonCode === 'CONFIGURATION';
     const lost = failed(task) && !(task.finished && (gone.includes(id) ||
       [...tasks, ...ended].some((later) => makes_up(later, task))));

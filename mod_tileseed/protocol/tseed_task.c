@@ -60,7 +60,6 @@ static const char *const reasons[TSEED_REASONS] = {
     [TSEED_REASON_AWAY] = "AWAY",
     [TSEED_REASON_QUIET] = "QUIET",
     [TSEED_REASON_SILENT] = "SILENT",
-    [TSEED_REASON_REFUSES] = "REFUSES",
     [TSEED_REASON_STORE] = "STORE",
     [TSEED_REASON_DATABASE] = "DATABASE",
     [TSEED_REASON_QUOTA] = "QUOTA",
@@ -71,7 +70,6 @@ static const char *const reasons[TSEED_REASONS] = {
     [TSEED_REASON_NOTHING_MADE] = "NOTHING_MADE",
     [TSEED_REASON_FAILURE_LIMIT] = "FAILURE_LIMIT",
     [TSEED_REASON_GIVEN_UP] = "GIVEN_UP",
-    [TSEED_REASON_REFUSED] = "REFUSED",
     [TSEED_REASON_EXPIRED] = "EXPIRED",
     [TSEED_REASON_UNSAFE] = "UNSAFE",
     [TSEED_REASON_TERMINATED] = "TERMINATED",
@@ -103,7 +101,7 @@ int tseed_reason_is_wait(int code)
 
 int tseed_reason_is_upstream(int code)
 {
-    return code >= TSEED_REASON_AWAY && code <= TSEED_REASON_REFUSES;
+    return code >= TSEED_REASON_AWAY && code <= TSEED_REASON_SILENT;
 }
 
 void tseed_progress_tell(tseed_progress_t *progress, tseed_reason_t code, const char *reason)

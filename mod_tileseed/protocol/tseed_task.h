@@ -74,8 +74,7 @@ typedef enum {
     TSEED_REASON_BOOKS,         /* the books are being read */
     TSEED_REASON_AWAY,          /* its upstream is away, */
     TSEED_REASON_QUIET,         /* has asked for a pause, */
-    TSEED_REASON_SILENT,        /* does not answer, */
-    TSEED_REASON_REFUSES,       /* refuses or fails all that the layer asks for */
+    TSEED_REASON_SILENT,        /* does not answer */
     TSEED_REASON_STORE,         /* its store can't be used */
     TSEED_REASON_DATABASE,      /* the state database can't be written */
     TSEED_REASON_QUOTA,         /* the disk quota is reached */
@@ -86,7 +85,6 @@ typedef enum {
     TSEED_REASON_NOTHING_MADE,  /* all of them, */
     TSEED_REASON_FAILURE_LIMIT, /* too many of them */
     TSEED_REASON_GIVEN_UP,      /* its upstream was away for too long */
-    TSEED_REASON_REFUSED,       /* its upstream refuses or does not have what it wants */
     TSEED_REASON_EXPIRED,       /* the disk quota has removed some of its tiles */
     TSEED_REASON_UNSAFE,        /* the file system has lost some of them */
     TSEED_REASON_TERMINATED,    /* by a client */
