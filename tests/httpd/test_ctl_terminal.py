@@ -221,14 +221,14 @@ def help_of(*verb):
                       re.findall(r'(?m)^  (?:-(\w), |    )--([\w-]+)', said))
 
 
-VERBS = re.findall(r'(?m)^  ([a-z]+) .*$', help_of()[0].split('options of all verbs')[0])
+VERBS = re.findall(r'(?m)^  ([a-z-]+) .*$', help_of()[0].split('options of all verbs')[0])
 COMMON = help_of()[1]
 
 
 def synopsis():
     """The manual page's line of each verb."""
     text = MAN.read_text().split('.Sh SYNOPSIS')[1].split('.Sh DESCRIPTION')[0]
-    lines = {re.search(r'\.Cm (\w+)', part)[1]: part for part in text.split('\n.Nm\n')[1:]}
+    lines = {re.search(r'\.Cm ([\w-]+)', part)[1]: part for part in text.split('\n.Nm\n')[1:]}
     lines['reseed'] = lines['truncate'] = ''
     return lines
 
@@ -236,7 +236,7 @@ def synopsis():
 def test_the_synopsis_is_the_help():
     """Each verb, with the options that its help has."""
     lines = synopsis()
-    assert list(lines) == VERBS and len(VERBS) == 20
+    assert list(lines) == VERBS and len(VERBS) == 21
     for verb, line in lines.items():
         line = line.replace('\\-', '-').replace('| -', '| Fl -')
         flags = {flag.lstrip('-') for flag in re.findall(r'Fl ([\w-]+)', line)}

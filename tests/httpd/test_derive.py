@@ -287,8 +287,10 @@ def test_nothing_is_derived_amid_a_truncate(httpd, imagery):
     done(httpd, 'stub', zoomStop=3)
     path(httpd, (2, 3, 3)).unlink()
     imagery.decide = lambda asked: Fault('held') if asked['BBOX'].startswith('750,750') else None
+    before = len(imagery.requests)
     reseed = begin(httpd, 'stub', type='reseed', zoomStop=3)
-    wait_until(lambda: imagery.requests[-1]['BBOX'].startswith('750,750'), what='the last request')
+    wait_until(lambda: len(imagery.requests) > before and
+               imagery.requests[-1]['BBOX'].startswith('750,750'), what='the last request')
     mischief.freeze(path(httpd, (3, 0, 0)).parent, 1)
     truncate = begin(httpd, 'stub', type='truncate', zoomStop=3, bounds=coords(0, 0, 500, 500))
     imagery.decide = lambda asked: None
