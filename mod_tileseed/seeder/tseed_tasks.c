@@ -208,8 +208,8 @@ static const tseed_gridset_t *gridset_of(const tseed_tasks_t *tasks, const tseed
 }
 
 /* Finds or claims the slot of a task that an earlier seeder worked on; -1: there is none. The
- * board's progress holds if it is not behind the database's. What a truncate has forgotten stands on
- * the board before the database has it. */
+ * board's progress holds if it is not behind the database's. How many findings a truncate has
+ * forgotten stands on the board before the database has it. */
 static int slot_recover(tseed_tasks_t *tasks, const tseed_task_record_t *record, apr_hash_t *left)
 {
     const tseed_task_t *task = record->task;
