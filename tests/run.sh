@@ -5,7 +5,8 @@
 #
 # BUILD is configured and built already. Without a word each test runs once. quick: unit tests,
 # lints, fuzz corpora and the main path of one MPM. all: each test, and then the suites that need a
-# build of their own: sanitizers, distcheck, coverage. They lie in directories below BUILD.
+# build of their own: distcheck, with the sanitizers of addresses and undefined behaviour; the
+# sanitizer of threads; coverage. The last two lie in directories below BUILD.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/.." && pwd -P)
@@ -41,13 +42,12 @@ pytest_number() {
     tail -n 5 "$1" | grep -oE "[0-9]+ $2" | tail -n 1 | cut -d ' ' -f 1 || :
 }
 
-# A suite whose report is missing counts as one that failed.
+# A suite whose report is missing counts as one that failed: REPORT LOG
 count_automake() {
-    local log=$1/test-suite.log
-    if [ -n "$(automake_number "$log" PASS 2>/dev/null)" ]; then
-        count "$log" "$(automake_number "$log" PASS)" \
-            $(($(automake_number "$log" FAIL) + $(automake_number "$log" ERROR) + \
-                $(automake_number "$log" XPASS))) "$(automake_number "$log" SKIP)"
+    if [ -n "$(automake_number "$1" PASS 2>/dev/null)" ]; then
+        count "$1" "$(automake_number "$1" PASS)" \
+            $(($(automake_number "$1" FAIL) + $(automake_number "$1" ERROR) + \
+                $(automake_number "$1" XPASS))) "$(automake_number "$1" SKIP)"
     else
         count "$2" 0 1 0
     fi
@@ -65,12 +65,14 @@ count_pytest() {
     count "$1" "${good:-0}" $((${bad:-0} + ${errors:-0})) "${skips:-0}"
 }
 
-# Runs a target of automake's tests in a build: DIRECTORY TARGET
+# Runs a target of automake's tests in a build: DIRECTORY TARGET [VARIABLE=VALUE...]
 run_check() {
-    rm -f "$1/test-suite.log"
-    "${runner[@]}" make -s -C "$1" -j"$jobs" "$2" >"$1/$2.log" 2>&1 || :
-    grep -E '^(FAIL|ERROR|XPASS)' "$1/$2.log" || :
-    count_automake "$1" "$1/$2.log"
+    local directory=$1 log=$1/$2.log
+    shift
+    rm -f "$directory/test-suite.log"
+    "${runner[@]}" make -s -C "$directory" -j"$jobs" "$@" >"$log" 2>&1 || :
+    grep -E '^(FAIL|ERROR|XPASS)' "$log" || :
+    count_automake "$directory/test-suite.log" "$log"
 }
 
 # The folders of tests lie in memory where that has room for them and runs programs: thousands of
@@ -101,31 +103,39 @@ configure_below() {
     ) >"$directory/build.log" 2>&1
 }
 
-# Unit tests and fuzz corpora in a build of their own, which makes what they need alone: DIRECTORY
-# FLAG...
+# Programs of "make check-programs" in a build of their own, which makes what they need alone:
+# PROGRAMS DIRECTORY FLAG... Without PROGRAMS all.
 run_programs() {
+    local programs=$1 directory=$2
+    shift
     if configure_below "$@"; then
-        run_check "$1" check-programs
+        run_check "$directory" check-programs ${programs:+CHECKED="$programs"}
     else
-        count "$1/build.log" 0 1 0
+        count "$directory/build.log" 0 1 0
     fi
 }
 
+# Whether the archive is complete and what it holds installs, and all its tests with two sanitizers.
+# A sanitizer that finds something ends a test, so one build answers for both.
 run_distcheck() {
-    say "Distribution"
-    if make -s -C "$build" -j"$(nproc)" distcheck DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O1 \
-        >"$build/distcheck.log" 2>&1; then
-        count "$build/distcheck.log" 1 0 0
+    local log=$build/distcheck.log
+    say "Distribution, with the sanitizers of addresses and undefined behaviour"
+    if make -s -C "$build" -j"$jobs" distcheck \
+        DISTCHECK_CONFIGURE_FLAGS="--enable-sanitize=address,undefined CFLAGS='-g1 -O1'" \
+        >"$log" 2>&1; then
+        count "$log" 1 0 0
     else
-        count "$build/distcheck.log" 0 1 0
+        grep -E '^(FAIL|ERROR|XPASS)' "$log" || :
+        count "$log" 0 1 0
     fi
+    count_automake "$log" "$log"
 }
 
 # Two tests: the floor of lines and the floor of branches
 run_coverage() {
     local log=$build/coverage/coverage.log good
     say "Coverage"
-    run_programs "$build/coverage" --enable-coverage CFLAGS=-O0
+    run_programs '' "$build/coverage" --enable-coverage CFLAGS=-O0
     make -s -C "$build/coverage" coverage-floors 2>&1 | tee "$log" || :
     good=$(grep -c '^ok' "$log" || :)
     count "$log" "$good" $((2 - good)) 0
@@ -138,6 +148,18 @@ threads_start() {
         "${runner[@]}" "$probe"
 }
 
+# The programs that can start a thread: no other has something to say to the sanitizer of threads.
+# They are picked in the first build, where all of them are.
+threaded_programs() {
+    local program
+    for program in "$build"/tests/unit/* "$build"/tests/fuzz/*; do
+        if [ -f "$program" ] && [ -x "$program" ] &&
+            [[ $(nm -u "$program" 2>&1) =~ \ (apr_thread|pthread)_create ]]; then
+            printf '%s ' "${program#"$build/"}"
+        fi
+    done
+}
+
 # The sanitizer of threads does not start where the kernel spreads addresses over more bits than the
 # sanitizer knows. setarch ends that, where it may.
 run_threads() {
@@ -148,15 +170,16 @@ run_threads() {
         count '' 0 0 1
         return
     fi
-    say "Unit tests and fuzz corpora with the sanitizer of threads"
-    run_programs "$build/sanitize-thread" --enable-sanitize=thread CFLAGS='-g1 -O1'
+    say "The programs that start threads, with the sanitizer of threads"
+    run_programs "$(threaded_programs)" "$build/sanitize-thread" \
+        --enable-sanitize=thread CFLAGS='-g1 -O1'
 }
 
+# The first suite has looked at every cut of the power.
 run_thorough() {
-    say "Unit tests and fuzz corpora with the sanitizers of addresses and undefined behaviour"
-    run_programs "$build/sanitize-address" --enable-sanitize=address,undefined CFLAGS='-g1 -O1'
-    run_threads
+    export TSEED_QUICK=1
     run_distcheck
+    run_threads
     run_coverage
 }
 

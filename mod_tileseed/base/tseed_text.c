@@ -112,6 +112,67 @@ const char *tseed_text_size(int64_t *bytes, const char *text, apr_pool_t *pool)
     return NULL;
 }
 
+/* By the number of a character's bytes: what its first byte has above its bits of the character,
+ * and the lowest character that may take so many bytes. */
+static const struct {
+    unsigned char lead;
+    uint32_t lowest;
+} utf8[] = {{0, 0}, {0, 0}, {0xC0, 0x80}, {0xE0, 0x800}, {0xF0, 0x10000}, {0xF8, 0x110000}};
+
+size_t tseed_text_utf8_read(uint32_t *code, const void *text, size_t most)
+{
+    const unsigned char *bytes = text;
+    size_t length = 2;
+
+    *code = bytes[0];
+    if (*code < 0x80) {
+        return 1;
+    }
+    while (length < 5 && *code >= utf8[length + 1].lead) {
+        length++;
+    }
+    if (*code < utf8[2].lead || length > 4 || length > most) {
+        return 0;
+    }
+    *code -= utf8[length].lead;
+    for (size_t i = 1; i < length; i++) {
+        if ((bytes[i] & 0xC0) != 0x80) {
+            return 0;
+        }
+        *code = *code << 6 | (bytes[i] & 0x3F);
+    }
+    return *code >= utf8[length].lowest && *code <= 0x10FFFF && (*code < 0xD800 || *code > 0xDFFF)
+               ? length
+               : 0;
+}
+
+size_t tseed_text_utf8_write(char *to, uint32_t code)
+{
+    size_t length = 1;
+
+    while (code >= utf8[length + 1].lowest) {
+        length++;
+    }
+    for (size_t i = length - 1; i > 0; i--) {
+        to[i] = (char)(0x80 | (code & 0x3F));
+        code >>= 6;
+    }
+    to[0] = (char)(utf8[length].lead | code);
+    return length;
+}
+
+int tseed_text_is_utf8(const char *text)
+{
+    uint32_t code;
+    size_t length = 1;
+
+    while (*text && length > 0) {
+        length = tseed_text_utf8_read(&code, text, SIZE_MAX);
+        text += length;
+    }
+    return length > 0;
+}
+
 void tseed_text_sha1(char hex[41], const void *data, size_t length)
 {
     static const char digits[] = "0123456789abcdef";

@@ -38,6 +38,17 @@ const char *tseed_text_number(double number, apr_pool_t *pool);
 /* A size for people, in the unit that fits: "512 bytes", "1.5 GiB". In `pool`. */
 const char *tseed_text_amount(int64_t bytes, apr_pool_t *pool);
 
+/* Reads the character that begins at `text`, of which `most` bytes may be read (SIZE_MAX: up to a
+ * NUL). Returns its bytes, 1 to 4; 0: it is no UTF-8 (RFC 3629: overlong forms, surrogates and what
+ * lies beyond U+10FFFF are none). A NUL is a character of one byte. */
+size_t tseed_text_utf8_read(uint32_t *code, const void *text, size_t most);
+
+/* Writes a character and returns its bytes, 4 at most. */
+size_t tseed_text_utf8_write(char *to, uint32_t code);
+
+/* Whether all of a text is UTF-8. */
+int tseed_text_is_utf8(const char *text);
+
 /* Lower-case hexadecimal SHA-1 of `length` bytes, 40 digits and a NUL. */
 void tseed_text_sha1(char hex[41], const void *data, size_t length);
 

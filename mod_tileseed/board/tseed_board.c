@@ -341,10 +341,16 @@ static reading_t slot_copy(const tseed_board_slot_t *slot, tseed_row_t *row)
     return reading;
 }
 
-static reading_t slot_read(const tseed_board_slot_t *slot, tseed_row_t *row)
+/* Rows of a seeder that has left stay. Their tasks make no tiles, so the rows have no rate. */
+static reading_t slot_read(const tseed_board_t *board, const tseed_board_slot_t *slot,
+                           tseed_row_t *row)
 {
     reading_t reading = slot_copy(slot, row);
 
+    if (reading == SLOT_READ &&
+        tseed_board_seeder(board, NULL, NULL, NULL) == TSEED_SEEDER_STOPPED) {
+        row->progress.rate = 0;
+    }
     return reading == SLOT_READ && tseed_board_judge(row) ? SLOT_WRONG : reading;
 }
 
@@ -356,7 +362,7 @@ int tseed_board_copy(const tseed_board_t *board, unsigned slot, tseed_row_t *row
 int tseed_board_read(const tseed_board_t *board, unsigned slot, tseed_row_t *row)
 {
     return slot < tseed_board_used(board) &&
-           slot_read(tseed_board_slot_at(board, slot), row) == SLOT_READ;
+           slot_read(board, tseed_board_slot_at(board, slot), row) == SLOT_READ;
 }
 
 int tseed_board_find(const tseed_board_t *board, int64_t task, tseed_row_t *row)
@@ -367,7 +373,7 @@ int tseed_board_find(const tseed_board_t *board, int64_t task, tseed_row_t *row)
         const tseed_board_slot_t *slot = tseed_board_slot_at(board, i);
 
         if (atomic_load_explicit(&slot->id, memory_order_acquire) == task &&
-            slot_read(slot, row) == SLOT_READ && row->id == task) {
+            slot_read(board, slot, row) == SLOT_READ && row->id == task) {
             return 1;
         }
     }
@@ -419,7 +425,7 @@ apr_array_header_t *tseed_board_list(const tseed_board_t *board, const char *lay
     for (unsigned i = 0; i < used; i++) {
         const tseed_board_slot_t *slot = tseed_board_slot_at(board, i);
         tseed_row_t row;
-        reading_t reading = may_match(slot, layer) ? slot_read(slot, &row) : SLOT_FREE;
+        reading_t reading = may_match(slot, layer) ? slot_read(board, slot, &row) : SLOT_FREE;
 
         if (reading == SLOT_TORN || reading == SLOT_WRONG) {
             return NULL;

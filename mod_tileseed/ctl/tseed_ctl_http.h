@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Requests to a REST interface, one after the other, by libcurl. Redirects are not followed: they
- * would take the credentials along. For one thread. */
+/* The server: where it is and who asks, requests to it by libcurl, one after the other, and Ctrl-C
+ * meanwhile. Redirects are not followed: they would take the credentials along. Main thread. */
 #ifndef TSEED_CTL_HTTP_H
 #define TSEED_CTL_HTTP_H
 
-#include <apr_pools.h>
-#include <apr_time.h>
 #include <stddef.h>
+#include <stdio.h>
+
+#include "ctl/tseed_ctl_options.h"
 
 /* Where the server is, and who asks. NULL: not given. */
 typedef struct {
@@ -39,6 +40,22 @@ typedef struct {
 
 typedef struct tseed_ctl_http_t tseed_ctl_http_t;
 
+/* Completes the options by the environment and by files, and makes the server of them. A password
+ * comes from a file or from the terminal, never from a command line, which all users of the machine
+ * can read. NULL, or a sentence. In `pool`. */
+const char *tseed_ctl_profile(tseed_ctl_server_t *server, tseed_ctl_options_t *options,
+                              apr_pool_t *pool);
+
+/* Reads lines such as "server http://localhost/rest": the name of a long option without its dashes,
+ * and its value. An option that is set already stays as it is. `file` may be NULL, `name` is its
+ * name, for sentences. NULL or a sentence, in `pool`. */
+const char *tseed_ctl_profile_read(tseed_ctl_options_t *options, FILE *file, const char *name,
+                                   apr_pool_t *pool);
+
+/* NULL, or a sentence when the address is none of a REST interface or holds a password. In `pool`.
+ */
+const char *tseed_ctl_server_check(const char *url, apr_pool_t *pool);
+
 /* The connection, closed with `pool`. Opens nothing yet. NULL: no memory. */
 tseed_ctl_http_t *tseed_ctl_http_create(const tseed_ctl_server_t *server, apr_pool_t *pool);
 
@@ -46,11 +63,14 @@ tseed_ctl_http_t *tseed_ctl_http_create(const tseed_ctl_server_t *server, apr_po
 tseed_ctl_answer_t *tseed_ctl_http_ask(tseed_ctl_http_t *http, const tseed_ctl_request_t *request,
                                        apr_pool_t *pool);
 
-/* GET of a path that a format makes. In `pool`. */
-tseed_ctl_answer_t *tseed_ctl_http_get(tseed_ctl_http_t *http, apr_pool_t *pool, const char *format,
-                                       ...) __attribute__((format(printf, 3, 4)));
-
 /* A name as a segment of a path or as a value of a query. In `pool`. */
 const char *tseed_ctl_segment(const char *name, apr_pool_t *pool);
+
+/* From now on Ctrl-C does not end the process: the kernel keeps the signal, no handler runs, and
+ * the program fetches the signal where it can act on it. Before other threads begin. */
+void tseed_ctl_interrupt_hold(void);
+
+/* Waits so long for a Ctrl-C that was held. Whether one came. */
+int tseed_ctl_interrupted(apr_interval_time_t time);
 
 #endif

@@ -1,92 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The verbs layers and estimate: what a request may name, and what it would take. */
+/* The verbs about layers and hosts: layers, ask-again and drop-unlisted; hosts, drain and
+ * undrain. */
 #include <apr_strings.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/tseed_text.h"
-#include "ctl/tseed_ctl_request.h"
-#include "ctl/tseed_ctl_terminal.h"
-#include "ctl/tseed_ctl_verbs.h"
-#include "ctl/tseed_ctl_words.h"
+#include "ctl/tseed_ctl.h"
+#include "ctl/tseed_ctl_print.h"
+#include "protocol/tseed_document.h"
 
 /* ---- layers ---- */
 
-/* The entries of a list as "a, b". */
-static const char *join(const tseed_node_t *object, const char *list,
-                        const char *(*say)(const tseed_node_t *entry, apr_pool_t *pool),
-                        apr_pool_t *pool)
+/* A member of each entry of a list as "a, b"; of a grid set with its levels. */
+static const char *say_list(json_object *layer, const tseed_ctl_column_t *column, apr_pool_t *pool)
 {
-    const char *words = "";
+    apr_array_header_t *words = apr_array_make(pool, 8, sizeof(const char *));
+    json_object *one;
 
-    for (const tseed_node_t *one = tseed_ctl_first(object, list); one; one = tseed_ctl_next(one)) {
-        words = apr_pstrcat(pool, words, *words ? ", " : "", say(one, pool), NULL);
+    for (size_t i = 0; (one = tseed_ctl_entry(layer, column->member, i)); i++) {
+        APR_ARRAY_PUSH(words, const char *) = i ? ", " : "";
+        APR_ARRAY_PUSH(words, const char *) = tseed_ctl_text(one, column->absent, "?");
+        if (strcmp(column->absent, "gridSetId") == 0) {
+            APR_ARRAY_PUSH(words, const char *) =
+                apr_psprintf(pool, " %s-%s", tseed_ctl_text(one, "zoomStart", "?"),
+                             tseed_ctl_text(one, "zoomStop", "?"));
+        }
     }
-    return words;
-}
-
-static const char *say_gridset(const tseed_node_t *entry, apr_pool_t *pool)
-{
-    return apr_psprintf(pool, "%s %s-%s", tseed_ctl_words(entry, "gridSetId", "?", pool),
-                        tseed_ctl_words(entry, "zoomStart", "?", pool),
-                        tseed_ctl_words(entry, "zoomStop", "?", pool));
-}
-
-static const char *say_format(const tseed_node_t *entry, apr_pool_t *pool)
-{
-    return tseed_ctl_words(entry, "format", "?", pool);
-}
-
-static const char *say_parameter(const tseed_node_t *entry, apr_pool_t *pool)
-{
-    return tseed_ctl_words(entry, "name", "?", pool);
-}
-
-static void print_layers(const tseed_node_t *document, apr_pool_t *pool)
-{
-    tseed_ctl_table_t *table = tseed_ctl_table_create("LAYER GRIDSETS FORMATS PARAMETERS", pool);
-
-    for (const tseed_node_t *layer = tseed_ctl_first(document, "layers"); layer;
-         layer = tseed_ctl_next(layer)) {
-        tseed_ctl_table_add(table, tseed_ctl_words(layer, "name", "?", pool));
-        tseed_ctl_table_add(table, join(layer, "gridSets", say_gridset, pool));
-        tseed_ctl_table_add(table, join(layer, "formats", say_format, pool));
-        tseed_ctl_table_add(table, join(layer, "parameters", say_parameter, pool));
-    }
-    tseed_ctl_table_print(table, "no layers");
+    return words->nelts ? apr_array_pstrcat(pool, words, 0) : "";
 }
 
 /* GeoWebCache lists the names of its layers as XML. */
 static tseed_ctl_exit_t print_names(const tseed_ctl_t *ctl)
 {
     static const char *const roots[] = {"layers", NULL};
-    tseed_ctl_answer_t *answer = tseed_ctl_http_get(ctl->http, ctl->pool, "layers.xml");
-    const char *problem;
+    const tseed_ctl_answer_t *answer = tseed_ctl_get(ctl, "layers.xml");
     tseed_node_t *root;
 
     if (tseed_ctl_judge(answer) != TSEED_CTL_DONE) {
-        return tseed_ctl_refuse(ctl, answer);
+        return tseed_ctl_refused(ctl, answer);
     }
     if (ctl->options->is_json) {
         return tseed_ctl_misuse("this server lists its layers as XML only");
     }
-    problem = tseed_document_read(&root, TSEED_BODY_XML, answer->body, answer->length, ctl->pool);
-    if (problem || tseed_document_check_root(root, TSEED_BODY_XML, roots, ctl->pool)) {
+    if (tseed_document_read(&root, TSEED_BODY_XML, answer->body, answer->length, ctl->pool) ||
+        tseed_document_check_root(root, TSEED_BODY_XML, roots, ctl->pool)) {
         tseed_ctl_complain("layers.xml: this is no REST interface of tiles");
         return TSEED_CTL_NO_ANSWER;
     }
-    for (const tseed_node_t *layer = tseed_ctl_first(root, "layer"); layer;
-         layer = tseed_ctl_next(layer)) {
-        puts(tseed_ctl_words(layer, "name", "?", ctl->pool));
+    for (const tseed_node_t *layer = root->children; layer; layer = layer->next) {
+        const tseed_node_t *name = tseed_node_find(layer, "name");
+
+        tseed_ctl_say("%s", name ? name->text : "?");
     }
     return TSEED_CTL_DONE;
 }
 
 tseed_ctl_exit_t tseed_ctl_run_layers(const tseed_ctl_t *ctl)
 {
-    tseed_ctl_answer_t *answer = tseed_ctl_http_get(ctl->http, ctl->pool, "layers.json");
-    const tseed_node_t *document;
+    /* Of a list, `absent` is the member of its entries. */
+    static const tseed_ctl_column_t columns[] = {{"LAYER", "name", "?", NULL},
+                                                 {"GRIDSETS", "gridSets", "gridSetId", say_list},
+                                                 {"FORMATS", "formats", "format", say_list},
+                                                 {"PARAMETERS", "parameters", "name", say_list},
+                                                 {0}};
+    const tseed_ctl_answer_t *answer = tseed_ctl_get(ctl, "layers.json");
+    json_object *document;
     tseed_ctl_exit_t code;
 
     if (tseed_ctl_judge(answer) == TSEED_CTL_NOT_FOUND) {
@@ -94,150 +72,8 @@ tseed_ctl_exit_t tseed_ctl_run_layers(const tseed_ctl_t *ctl)
     }
     code = tseed_ctl_take(&document, ctl, answer);
     if (document) {
-        print_layers(document, ctl->pool);
-    }
-    return code;
-}
-
-/* ---- the box ---- */
-
-static const tseed_node_t *find_entry(const tseed_node_t *object, const char *list,
-                                      const char *member, const char *name)
-{
-    const tseed_node_t *entry = tseed_ctl_first(object, list);
-
-    while (entry && name && strcmp(tseed_ctl_text(entry, member, ""), name) != 0) {
-        entry = tseed_ctl_next(entry);
-    }
-    return entry;
-}
-
-const tseed_node_t *tseed_ctl_find_gridset(const tseed_node_t *layers, const char *layer,
-                                           const char *gridset)
-{
-    const tseed_node_t *found = find_entry(layers, "layers", "name", layer);
-
-    return found ? find_entry(found, "gridSets", "gridSetId", gridset) : NULL;
-}
-
-/* The system of the request's grid set; 0: nobody knows, which has been said, with the code. */
-static tseed_ctl_exit_t find_srs(int64_t *srs, const tseed_ctl_options_t *options,
-                                 const tseed_ctl_t *ctl)
-{
-    const tseed_gridset_t *known =
-        options->gridset ? tseed_gridset_builtin(options->gridset) : NULL;
-    const char *layer = tseed_ctl_argument(options, 0);
-    const tseed_ctl_answer_t *answer;
-    const tseed_node_t *document;
-
-    *srs = known ? known->srs : 0;
-    if (known) {
-        return TSEED_CTL_DONE;
-    }
-    answer = tseed_ctl_http_get(ctl->http, ctl->pool, "layers.json");
-    if (tseed_ctl_judge(answer) != TSEED_CTL_DONE) {
-        return tseed_ctl_refuse(ctl, answer);
-    }
-    if (!tseed_ctl_document_read(&document, answer->body, answer->length, ctl->pool)) {
-        *srs =
-            tseed_ctl_number(tseed_ctl_find_gridset(document, layer, options->gridset), "srs", 0);
-    }
-    if (*srs == 0) {
-        tseed_ctl_complain("the server has no layer %s with such a grid set",
-                           tseed_ctl_clean(layer, ctl->pool));
-        return TSEED_CTL_NOT_FOUND;
-    }
-    return TSEED_CTL_DONE;
-}
-
-tseed_ctl_exit_t tseed_ctl_find_box(tseed_ctl_options_t *options, const tseed_ctl_t *ctl)
-{
-    const char *problem;
-    tseed_ctl_exit_t code;
-    int64_t srs;
-
-    if (!options->lonlat.is_given) {
-        return TSEED_CTL_DONE;
-    }
-    if (options->bounds.is_given) {
-        return tseed_ctl_misuse("give the box once: -b or --lonlat");
-    }
-    code = find_srs(&srs, options, ctl);
-    if (code != TSEED_CTL_DONE) {
-        return code;
-    }
-    problem = tseed_ctl_project(&options->bounds.box, srs, &options->lonlat.box, ctl->pool);
-    options->bounds.is_given = !problem;
-    return problem ? tseed_ctl_misuse(problem) : TSEED_CTL_DONE;
-}
-
-/* ---- estimate ---- */
-
-static const char *say_bytes(double number, apr_pool_t *pool)
-{
-    return number < 0x1p50 ? tseed_text_amount((int64_t)number, pool)
-                           : apr_psprintf(pool, "%.1f PiB", number / 0x1p50);
-}
-
-/* "about 260 KiB (150 KiB to 890 KiB)" */
-static void print_range(const char *what, const tseed_node_t *range,
-                        const char *(*say)(double number, apr_pool_t *pool), apr_pool_t *pool)
-{
-    if (!range) {
-        printf("%-8s not known: nothing was measured yet\n", what);
-        return;
-    }
-    printf("%-8s about %s (%s to %s)\n", what, say(tseed_ctl_decimal(range, "expected", 0), pool),
-           say(tseed_ctl_decimal(range, "low", 0), pool),
-           say(tseed_ctl_decimal(range, "high", 0), pool));
-}
-
-static void print_free(const tseed_node_t *estimate, apr_pool_t *pool)
-{
-    const char *in = tseed_ctl_words(estimate, "freeIn", "", pool);
-
-    if (*in) {
-        printf("%-8s %s in the %s\n", "free",
-               say_bytes(tseed_ctl_decimal(estimate, "free", 0), pool),
-               strcmp(in, "quota") == 0 ? "quota" : "file system");
-    }
-}
-
-static void print_estimate(const tseed_node_t *document, apr_pool_t *pool)
-{
-    const tseed_node_t *estimate = tseed_ctl_member(document, "estimate");
-    const int64_t pruned = tseed_ctl_number(estimate, "tilesPruned", 0);
-
-    printf("tiles    %s of %s in %s metatiles, %s there already%s\n",
-           tseed_ctl_words(estimate, "tilesToMake", "?", pool),
-           tseed_ctl_words(estimate, "tiles", "?", pool),
-           tseed_ctl_words(estimate, "metatiles", "?", pool),
-           tseed_ctl_words(estimate, "tilesPresent", "?", pool),
-           pruned > 0 ? apr_psprintf(pool, ", %" APR_INT64_T_FMT " pruned", pruned) : "");
-    print_range("space", tseed_ctl_member(estimate, "bytes"), say_bytes, pool);
-    print_free(estimate, pool);
-    print_range("time", tseed_ctl_member(estimate, "seconds"), tseed_ctl_seconds, pool);
-}
-
-tseed_ctl_exit_t tseed_ctl_run_estimate(const tseed_ctl_t *ctl)
-{
-    tseed_ctl_options_t options = *ctl->options;
-    const tseed_ctl_answer_t *answer;
-    const tseed_node_t *document;
-    tseed_ctl_exit_t code = tseed_ctl_find_box(&options, ctl);
-
-    if (code != TSEED_CTL_DONE) {
-        return code;
-    }
-    answer = tseed_ctl_http_get(ctl->http, ctl->pool, "estimate/%s.json?%s",
-                                tseed_ctl_segment(tseed_ctl_argument(&options, 0), ctl->pool),
-                                tseed_ctl_seed_query(&options, ctl->pool));
-    code = tseed_ctl_take(&document, ctl, answer);
-    if (answer->warning) {
-        tseed_ctl_complain("%s", tseed_ctl_clean(answer->warning, ctl->pool));
-    }
-    if (document) {
-        print_estimate(document, ctl->pool);
+        tseed_ctl_print_table(json_object_object_get(document, "layers"), columns, "no layers",
+                              ctl->pool);
     }
     return code;
 }
@@ -245,18 +81,98 @@ tseed_ctl_exit_t tseed_ctl_run_estimate(const tseed_ctl_t *ctl)
 tseed_ctl_exit_t tseed_ctl_run_ask_again(const tseed_ctl_t *ctl)
 {
     const char *layer = tseed_ctl_argument(ctl->options, 0);
-    const tseed_ctl_request_t request = {
-        .method = "POST",
-        .path = apr_pstrcat(ctl->pool, "upstreams/again/", tseed_ctl_segment(layer, ctl->pool),
-                            NULL),
-    };
-    const tseed_ctl_answer_t *answer = tseed_ctl_http_ask(ctl->http, &request, ctl->pool);
 
-    if (tseed_ctl_judge(answer) != TSEED_CTL_DONE) {
-        return tseed_ctl_refuse(ctl, answer);
+    return tseed_ctl_tell(ctl,
+                          tseed_ctl_send(ctl, "POST", NULL, NULL, "upstreams/again/%s",
+                                         tseed_ctl_segment(layer, ctl->pool)),
+                          "the upstreams of %s are asked", layer);
+}
+
+tseed_ctl_exit_t tseed_ctl_run_unlisted(const tseed_ctl_t *ctl)
+{
+    const char *layer = tseed_ctl_argument(ctl->options, 0);
+
+    return tseed_ctl_tell(ctl,
+                          tseed_ctl_send(ctl, "DELETE", NULL, NULL, "layers/%s/tilesets",
+                                         tseed_ctl_segment(layer, ctl->pool)),
+                          "the tile sets of %s with values that are not listed are removed", layer);
+}
+
+/* ---- hosts ---- */
+
+static const char *say_lease(json_object *host, const tseed_ctl_column_t *column, apr_pool_t *pool)
+{
+    const double lease = tseed_ctl_decimal(host, column->member, -1);
+
+    return lease >= 0 ? apr_psprintf(pool, "%.1f s", lease) : "-";
+}
+
+tseed_ctl_exit_t tseed_ctl_run_hosts(const tseed_ctl_t *ctl)
+{
+    static const tseed_ctl_column_t columns[] = {{"HOST", "name", "?", NULL},
+                                                 {"STATE", "state", "?", NULL},
+                                                 {"SINCE", "since", "-", NULL},
+                                                 {"SEEN", "lastSeen", "-", NULL},
+                                                 {"LEASE>", "leaseLeft", "", say_lease},
+                                                 {"FETCHES", "fetches", "-", NULL},
+                                                 {"MACHINE", "machine", "-", NULL},
+                                                 {"VERSION", "version", "-", NULL},
+                                                 {0}};
+    json_object *document;
+    const tseed_ctl_exit_t code = tseed_ctl_take(&document, ctl, tseed_ctl_get(ctl, "hosts.json"));
+
+    if (document) {
+        tseed_ctl_print_table(json_object_object_get(document, "hosts"), columns,
+                              "no host has registered", ctl->pool);
     }
-    if (!ctl->options->is_quiet && !ctl->options->is_json) {
-        printf("the upstreams of %s are asked\n", tseed_ctl_clean(layer, ctl->pool));
+    return code;
+}
+
+/* Whether a host beside that one works or can work. */
+static int has_other(json_object *document, const char *name)
+{
+    json_object *host;
+
+    for (size_t i = 0; (host = tseed_ctl_entry(document, "hosts", i)); i++) {
+        if (!tseed_ctl_is(host, "name", name) &&
+            (tseed_ctl_is(host, "state", "ACTIVE") || tseed_ctl_is(host, "state", "STANDBY"))) {
+            return 1;
+        }
     }
-    return TSEED_CTL_DONE;
+    return 0;
+}
+
+static void print_drained(json_object *document, const char *host)
+{
+    const char *active = tseed_ctl_text(document, "active", NULL);
+
+    if (active && strcmp(active, host) != 0) {
+        tseed_ctl_say("host %s takes no work until tileseedctl undrain %s; %s works", host, host,
+                      active);
+    } else if (has_other(document, host)) {
+        tseed_ctl_say("host %s gives its work away; tileseedctl hosts says who takes it", host);
+    } else {
+        tseed_ctl_say("host %s gives its work away, and no other host is there to take it: nothing "
+                      "is seeded until one is, or until tileseedctl undrain %s",
+                      host, host);
+    }
+}
+
+tseed_ctl_exit_t tseed_ctl_run_drain(const tseed_ctl_t *ctl)
+{
+    const int drains = tseed_ctl_verb_is(ctl->options, "drain");
+    const char *host = tseed_ctl_argument(ctl->options, 0);
+    json_object *document;
+    const tseed_ctl_exit_t code = tseed_ctl_take(
+        &document, ctl,
+        tseed_ctl_send(ctl, "PUT", "application/json",
+                       drains ? "{\"state\": \"draining\"}" : "{\"state\": \"active\"}", "hosts/%s",
+                       tseed_ctl_segment(host, ctl->pool)));
+
+    if (document && !ctl->options->is_quiet && drains) {
+        print_drained(document, host);
+    } else if (document && !ctl->options->is_quiet) {
+        tseed_ctl_say("host %s takes work again", host);
+    }
+    return code;
 }

@@ -1,394 +1,449 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The verbs that list, show, await and end tasks. */
+/* The verbs that list, show and end tasks, and failures: the metatiles that a task has given up on,
+ * as a table, as comma-separated values, or as GeoJSON (RFC 7946) in degrees. */
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/tseed_text.h"
-#include "ctl/tseed_ctl_interrupt.h"
-#include "ctl/tseed_ctl_progress.h"
-#include "ctl/tseed_ctl_terminal.h"
-#include "ctl/tseed_ctl_verbs.h"
-#include "ctl/tseed_ctl_wait.h"
-#include "ctl/tseed_ctl_words.h"
+#include "ctl/tseed_ctl.h"
+#include "ctl/tseed_ctl_print.h"
+#include "protocol/tseed_escape.h"
+#include "tiling/tseed_range.h"
 
 #define LIMIT_USUAL    "20"
 #define WATCH_INTERVAL (2 * APR_USEC_PER_SEC)
-
-/* Erases the screen and goes to its first line (ECMA-48). */
-#define ERASE_SCREEN "\x1b[H\x1b[2J"
-
-apr_array_header_t *tseed_ctl_ids(const tseed_ctl_t *ctl)
-{
-    const apr_array_header_t *arguments = ctl->options->arguments;
-    apr_array_header_t *ids = apr_array_make(ctl->pool, arguments->nelts, sizeof(int64_t));
-
-    for (int i = 0; i < arguments->nelts; i++) {
-        const char *word = APR_ARRAY_IDX(arguments, i, const char *);
-
-        if (tseed_text_int64(&APR_ARRAY_PUSH(ids, int64_t), word, 1, INT64_MAX) != 0) {
-            tseed_ctl_complain("'%s' is no id of a task", tseed_ctl_clean(word, ctl->pool));
-            return NULL;
-        }
-    }
-    return ids;
-}
+#define PAGE_SIZE      1000
 
 /* ---- lists ---- */
 
-static const char *say_done(const tseed_node_t *task, apr_pool_t *pool)
+static const char *say_done(json_object *task, const tseed_ctl_column_t *column, apr_pool_t *pool)
 {
-    return tseed_ctl_share(tseed_ctl_number(task, "tilesProcessed", 0),
+    return tseed_ctl_share(tseed_ctl_number(task, column->member, 0),
                            tseed_ctl_number(task, "tilesTotal", 0), pool);
 }
 
-static const char *say_levels(const tseed_node_t *task, apr_pool_t *pool)
+static const char *say_levels(json_object *task, const tseed_ctl_column_t *column, apr_pool_t *pool)
 {
-    return apr_psprintf(pool, "%s-%s", tseed_ctl_words(task, "zoomStart", "?", pool),
-                        tseed_ctl_words(task, "zoomStop", "?", pool));
+    return apr_psprintf(pool, "%s-%s", tseed_ctl_text(task, column->member, "?"),
+                        tseed_ctl_text(task, "zoomStop", "?"));
 }
 
-static const char *say_rest(const tseed_node_t *task, apr_pool_t *pool)
+static const char *say_rate(json_object *task, const tseed_ctl_column_t *column, apr_pool_t *pool)
 {
-    const double rest = tseed_ctl_decimal(task, "secondsRemaining", -1);
-
-    return rest >= 0 && !tseed_ctl_member(task, "finished") ? tseed_ctl_seconds(rest, pool) : "-";
-}
-
-static const char *say_rate(const tseed_node_t *task, apr_pool_t *pool)
-{
-    const double rate = tseed_ctl_decimal(task, "tilesPerSecond", -1);
+    const double rate = tseed_ctl_decimal(task, column->member, -1);
 
     return rate >= 0 ? tseed_ctl_rate(rate, pool) : "-";
 }
 
-static void add_task(tseed_ctl_table_t *table, const tseed_node_t *task, apr_pool_t *pool)
+static const char *say_rest(json_object *task, const tseed_ctl_column_t *column, apr_pool_t *pool)
 {
-    tseed_ctl_table_add(table, tseed_ctl_words(task, "id", "?", pool));
-    tseed_ctl_table_add(table, tseed_ctl_words(task, "layer", "?", pool));
-    tseed_ctl_table_add(table, tseed_ctl_words(task, "gridSetId", "?", pool));
-    tseed_ctl_table_add(table, say_levels(task, pool));
-    tseed_ctl_table_add(table, tseed_ctl_words(task, "type", "?", pool));
-    tseed_ctl_table_add(table, tseed_ctl_words(task, "state", "?", pool));
-    tseed_ctl_table_add(table, say_done(task, pool));
-    tseed_ctl_table_add(table, tseed_ctl_count(tseed_ctl_number(task, "tilesTotal", 0), pool));
-    tseed_ctl_table_add(table, tseed_ctl_count(tseed_ctl_number(task, "tilesFailed", 0), pool));
-    tseed_ctl_table_add(table, say_rate(task, pool));
-    tseed_ctl_table_add(table, say_rest(task, pool));
-    tseed_ctl_table_add(table, tseed_ctl_words(task, "reason", "", pool));
+    const double rest = tseed_ctl_decimal(task, column->member, -1);
+
+    return rest >= 0 && !json_object_object_get(task, "finished") ? tseed_ctl_seconds(rest, pool)
+                                                                  : "-";
 }
 
-static void print_tasks(const tseed_node_t *document, const char *empty, apr_pool_t *pool)
-{
-    tseed_ctl_table_t *table = tseed_ctl_table_create(
-        "ID> LAYER GRIDSET LEVELS TYPE STATE DONE> TILES> FAILED> RATE> ETA> REASON", pool);
+static const tseed_ctl_column_t of_task[] = {{"ID>", "id", "?", NULL},
+                                             {"LAYER", "layer", "?", NULL},
+                                             {"GRIDSET", "gridSetId", "?", NULL},
+                                             {"LEVELS", "zoomStart", "?", say_levels},
+                                             {"TYPE", "type", "?", NULL},
+                                             {"STATE", "state", "?", NULL},
+                                             {"DONE>", "tilesProcessed", "", say_done},
+                                             {"TILES>", "tilesTotal", "", tseed_ctl_say_count},
+                                             {"FAILED>", "tilesFailed", "", tseed_ctl_say_count},
+                                             {"RATE>", "tilesPerSecond", "", say_rate},
+                                             {"ETA>", "secondsRemaining", "", say_rest},
+                                             {"REASON", "reason", "", NULL},
+                                             {0}};
 
-    for (const tseed_node_t *task = tseed_ctl_first(document, "tasks"); task;
-         task = tseed_ctl_next(task)) {
-        add_task(table, task, pool);
-    }
-    tseed_ctl_table_print(table, empty);
-}
-
-static const char *layer_field(const char *layer, apr_pool_t *pool)
+/* A field of a query; "" without its value. */
+static const char *field(const char *name, const char *value, apr_pool_t *pool)
 {
-    return layer ? apr_pstrcat(pool, "&layer=", tseed_ctl_segment(layer, pool), NULL) : "";
+    return value ? apr_pstrcat(pool, name, tseed_ctl_segment(value, pool), NULL) : "";
 }
 
 tseed_ctl_exit_t tseed_ctl_run_tasks(const tseed_ctl_t *ctl)
 {
     const tseed_ctl_options_t *options = ctl->options;
-    const tseed_node_t *document;
-    const tseed_ctl_answer_t *answer = tseed_ctl_http_get(
-        ctl->http, ctl->pool, "tasks.json?limit=%s%s%s%s",
-        options->limit ? options->limit : LIMIT_USUAL, options->states ? "&state=" : "",
-        options->states ? tseed_ctl_segment(options->states, ctl->pool) : "",
-        layer_field(options->layer, ctl->pool));
-    tseed_ctl_exit_t code = tseed_ctl_take(&document, ctl, answer);
+    json_object *document;
+    const tseed_ctl_exit_t code = tseed_ctl_take(
+        &document, ctl,
+        tseed_ctl_get(ctl, "tasks.json?limit=%s%s%s", options->limit ? options->limit : LIMIT_USUAL,
+                      field("&state=", options->states, ctl->pool),
+                      field("&layer=", options->layer, ctl->pool)));
 
     if (document) {
-        print_tasks(document, "no tasks", ctl->pool);
+        tseed_ctl_print_table(json_object_object_get(document, "tasks"), of_task, "no tasks",
+                              ctl->pool);
     }
     return code;
 }
 
 /* ---- status ---- */
 
-static const char *state_of(int64_t number)
-{
-    return number < 0 ? "ABORTED" : number == 0 ? "PENDING" : number == 1 ? "RUNNING" : "DONE";
-}
-
-static void print_rows(const apr_array_header_t *rows, apr_pool_t *pool)
-{
-    tseed_ctl_table_t *table = tseed_ctl_table_create("ID> STATE DONE> TILES>", pool);
-
-    for (int i = 0; i < rows->nelts; i++) {
-        const tseed_ctl_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_ctl_row_t);
-
-        tseed_ctl_table_add(table, apr_psprintf(pool, "%" APR_INT64_T_FMT, row->id));
-        tseed_ctl_table_add(table, state_of(row->state));
-        tseed_ctl_table_add(table, tseed_ctl_share(row->processed, row->total, pool));
-        tseed_ctl_table_add(table, tseed_ctl_count(row->total, pool));
-    }
-    tseed_ctl_table_print(table, "no tasks under way");
-}
-
 /* The list that GeoWebCache has. */
-static tseed_ctl_exit_t print_list(const tseed_ctl_t *ctl)
+static tseed_ctl_exit_t print_rows(const tseed_ctl_t *ctl)
 {
-    const char *layer = tseed_ctl_argument(ctl->options, 0);
-    const tseed_ctl_answer_t *answer =
-        tseed_ctl_http_get(ctl->http, ctl->pool, "seed%s%s.json", layer ? "/" : "",
-                           layer ? tseed_ctl_segment(layer, ctl->pool) : "");
-    const apr_array_header_t *rows;
+    static const tseed_ctl_column_t columns[] = {{"ID>", "id", "?", NULL},
+                                                 {"STATE", "state", "?", NULL},
+                                                 {"DONE>", "tilesProcessed", "", say_done},
+                                                 {"TILES>", "tilesTotal", "", tseed_ctl_say_count},
+                                                 {0}};
+    const tseed_ctl_answer_t *answer = tseed_ctl_get(
+        ctl, "seed%s.json", field("/", tseed_ctl_argument(ctl->options, 0), ctl->pool));
+    json_object *document, *rows;
+    const tseed_ctl_exit_t code = tseed_ctl_take(&document, ctl, answer);
 
-    if (tseed_ctl_judge(answer) != TSEED_CTL_DONE) {
-        return tseed_ctl_refuse(ctl, answer);
+    if (!document) {
+        return code;
     }
-    if (ctl->options->is_json) {
-        return tseed_ctl_pass(ctl, answer);
-    }
-    rows = tseed_ctl_rows_read(answer->body, ctl->pool);
+    rows = tseed_ctl_rows(document, ctl->pool);
     if (!rows) {
         tseed_ctl_complain("%s: this is no REST interface of tiles", answer->path);
         return TSEED_CTL_NO_ANSWER;
     }
-    print_rows(rows, ctl->pool);
-    return TSEED_CTL_DONE;
+    tseed_ctl_print_table(rows, columns, "no tasks under way", ctl->pool);
+    return code;
 }
 
 static tseed_ctl_exit_t print_status(const tseed_ctl_t *ctl)
 {
-    const tseed_node_t *document;
     const tseed_ctl_answer_t *answer =
-        tseed_ctl_http_get(ctl->http, ctl->pool, "tasks.json?state=running,pending&limit=1000%s",
-                           layer_field(tseed_ctl_argument(ctl->options, 0), ctl->pool));
+        tseed_ctl_get(ctl, "tasks.json?state=running,pending&limit=1000%s",
+                      field("&layer=", tseed_ctl_argument(ctl->options, 0), ctl->pool));
+    json_object *document;
     tseed_ctl_exit_t code;
 
     if (tseed_ctl_judge(answer) == TSEED_CTL_NOT_FOUND) {
-        return print_list(ctl);
+        return print_rows(ctl);
     }
     code = tseed_ctl_take(&document, ctl, answer);
     if (document) {
-        print_tasks(document, "no tasks under way", ctl->pool);
+        tseed_ctl_print_table(json_object_object_get(document, "tasks"), of_task,
+                              "no tasks under way", ctl->pool);
     }
     return code;
 }
 
-/* Shows the status again and again until Ctrl-C, which may come within a request. A server that is
- * away may come back. */
-static tseed_ctl_exit_t watch(const tseed_ctl_t *ctl)
+/* With --watch again and again until Ctrl-C, which may come within a request. A server that is away
+ * may come back. */
+tseed_ctl_exit_t tseed_ctl_run_status(const tseed_ctl_t *ctl)
 {
     const apr_interval_time_t interval =
         ctl->options->interval ? ctl->options->interval : WATCH_INTERVAL;
     tseed_ctl_t one = *ctl;
+    tseed_ctl_exit_t code;
 
+    if (!ctl->options->is_watching) {
+        return print_status(ctl);
+    }
     apr_pool_create(&one.pool, ctl->pool);
     tseed_ctl_interrupt_hold();
     do {
-        tseed_ctl_exit_t code;
-
         apr_pool_clear(one.pool);
-        fputs(tseed_ctl_columns(stdout) ? ERASE_SCREEN : "", stdout);
+        tseed_ctl_erase_screen();
         code = print_status(&one);
         fflush(stdout);
-        if (code == TSEED_CTL_INTERRUPTED) {
-            break;
-        }
-        if (code != TSEED_CTL_DONE && code != TSEED_CTL_NO_ANSWER) {
-            return code;
-        }
-    } while (!tseed_ctl_interrupted(interval));
-    return TSEED_CTL_DONE;
-}
-
-tseed_ctl_exit_t tseed_ctl_run_status(const tseed_ctl_t *ctl)
-{
-    return ctl->options->is_watching ? watch(ctl) : print_status(ctl);
+    } while ((code == TSEED_CTL_DONE || code == TSEED_CTL_NO_ANSWER) &&
+             !tseed_ctl_interrupted(interval));
+    return code == TSEED_CTL_INTERRUPTED || code == TSEED_CTL_NO_ANSWER ? TSEED_CTL_DONE : code;
 }
 
 /* ---- one task ---- */
 
-/* A member in a line, unless it is absent. */
-static void print_member(const tseed_node_t *task, const char *member, apr_pool_t *pool)
+/* A member of one text or of several, unless it is absent. */
+static void print_member(json_object *task, const char *member, apr_pool_t *pool)
 {
-    const tseed_node_t *node = tseed_ctl_member(task, member);
-    const char *words = "";
+    json_object *list = json_object_object_get(task, member), *one;
+    apr_array_header_t *words = apr_array_make(pool, 8, sizeof(const char *));
+    const char *text = tseed_ctl_text(task, member, "");
 
-    for (; node; node = tseed_ctl_next(node)) {
-        words =
-            apr_pstrcat(pool, words, *words ? ", " : "", tseed_ctl_clean(node->text, pool), NULL);
+    for (size_t i = 0; (one = tseed_ctl_entry(list, NULL, i)); i++) {
+        APR_ARRAY_PUSH(words, const char *) = i ? ", " : "";
+        APR_ARRAY_PUSH(words, const char *) = json_object_get_string(one);
     }
-    if (*words) {
-        printf("%-16s  %s\n", member, words);
-    }
-}
-
-/* How the task saves requests: levels that it derives, tiles of its latest request. */
-static void print_savings(const tseed_node_t *task, apr_pool_t *pool)
-{
-    const tseed_node_t *derived = tseed_ctl_member(task, "derived");
-    const tseed_node_t *size = tseed_ctl_member(task, "requestSize");
-
-    if (derived) {
-        printf("%-16s  levels %s to %s\n", "derived",
-               tseed_ctl_words(derived, "zoomStart", "?", pool),
-               tseed_ctl_words(derived, "zoomStop", "?", pool));
-    }
-    if (size) {
-        printf(
-            "%-16s  %s x %s tiles: %s\n", "requestSize", tseed_ctl_words(size, "width", "?", pool),
-            tseed_ctl_words(size, "height", "?", pool), tseed_ctl_words(size, "reason", "?", pool));
-    }
-}
-
-static void print_task(const tseed_node_t *task, apr_pool_t *pool)
-{
-    static const char *const members[] = {"id",
-                                          "layer",
-                                          "gridSetId",
-                                          "format",
-                                          "type",
-                                          "bounds",
-                                          "zoomStart",
-                                          "zoomStop",
-                                          "threadCount",
-                                          "state",
-                                          "reason",
-                                          "tilesTotal",
-                                          "tilesProcessed",
-                                          "tilesMade",
-                                          "tilesSkipped",
-                                          "tilesUnchanged",
-                                          "tilesRemoved",
-                                          "tilesFailed",
-                                          "tilesPruned",
-                                          "prunedMetatiles",
-                                          "prunedChecked",
-                                          "prunedWrong",
-                                          "prunedForgotten",
-                                          "bytes",
-                                          "upstreamRequests",
-                                          "sharedRequests",
-                                          "tilesPerSecond",
-                                          "secondsRemaining",
-                                          "requestedBy",
-                                          "ignored",
-                                          "created",
-                                          "started",
-                                          "finished",
-                                          "retryOf"};
-
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-        print_member(task, members[i], pool);
-    }
-    print_savings(task, pool);
-    if (*tseed_ctl_parameters(task, pool)) {
-        printf("%-16s  %s\n", "parameters", tseed_ctl_parameters(task, pool));
-    }
-    for (const tseed_node_t *one = tseed_ctl_first(task, "levels"); one;
-         one = tseed_ctl_next(one)) {
-        printf("%-16s  %s of %s metatiles\n",
-               apr_psprintf(pool, "level %s", tseed_ctl_words(one, "z", "?", pool)),
-               tseed_ctl_words(one, "finished", "?", pool),
-               tseed_ctl_words(one, "metatiles", "?", pool));
+    text = words->nelts ? apr_array_pstrcat(pool, words, 0) : text;
+    if (*text) {
+        tseed_ctl_say("%-16s  %s", member, text);
     }
 }
 
 tseed_ctl_exit_t tseed_ctl_run_show(const tseed_ctl_t *ctl)
 {
-    const apr_array_header_t *ids = tseed_ctl_ids(ctl);
-    const tseed_node_t *document = NULL;
-    tseed_ctl_exit_t code = TSEED_CTL_USAGE;
+    static const char names[] =
+        "id layer gridSetId format type bounds zoomStart zoomStop threadCount state reason "
+        "tilesTotal tilesProcessed tilesMade tilesSkipped tilesUnchanged tilesRemoved tilesFailed "
+        "tilesPruned prunedMetatiles prunedChecked prunedWrong prunedForgotten bytes "
+        "upstreamRequests sharedRequests tilesPerSecond secondsRemaining requestedBy ignored "
+        "created started finished retryOf";
+    char *last, *members = apr_pstrdup(ctl->pool, names);
+    json_object *task, *one;
+    const char *parameters;
+    const tseed_ctl_exit_t code = tseed_ctl_take(
+        &task, ctl, tseed_ctl_get(ctl, "tasks/%s.json", tseed_ctl_argument(ctl->options, 0)));
 
-    if (ids) {
-        code = tseed_ctl_take(&document, ctl,
-                              tseed_ctl_http_get(ctl->http, ctl->pool,
-                                                 "tasks/%" APR_INT64_T_FMT ".json",
-                                                 APR_ARRAY_IDX(ids, 0, int64_t)));
+    if (!task) {
+        return code;
     }
-    if (document) {
-        print_task(document, ctl->pool);
+    for (char *name = apr_strtok(members, " ", &last); name; name = apr_strtok(NULL, " ", &last)) {
+        print_member(task, name, ctl->pool);
+    }
+    one = json_object_object_get(task, "derived");
+    if (one) {
+        tseed_ctl_say("derived           levels %s to %s", tseed_ctl_text(one, "zoomStart", "?"),
+                      tseed_ctl_text(one, "zoomStop", "?"));
+    }
+    one = json_object_object_get(task, "requestSize");
+    if (one) {
+        tseed_ctl_say("requestSize       %s x %s tiles: %s", tseed_ctl_text(one, "width", "?"),
+                      tseed_ctl_text(one, "height", "?"), tseed_ctl_text(one, "reason", "?"));
+    }
+    parameters = tseed_ctl_parameters(task, ctl->pool);
+    if (*parameters) {
+        tseed_ctl_say("parameters        %s", parameters);
+    }
+    for (size_t i = 0; (one = tseed_ctl_entry(task, "levels", i)); i++) {
+        tseed_ctl_say("%-16s  %s of %s metatiles",
+                      apr_psprintf(ctl->pool, "level %s", tseed_ctl_text(one, "z", "?")),
+                      tseed_ctl_text(one, "finished", "?"), tseed_ctl_text(one, "metatiles", "?"));
     }
     return code;
 }
 
-tseed_ctl_exit_t tseed_ctl_run_wait(const tseed_ctl_t *ctl)
-{
-    const apr_array_header_t *ids = tseed_ctl_ids(ctl);
-
-    return ids ? tseed_ctl_wait_for(ctl, ids) : TSEED_CTL_USAGE;
-}
-
 /* ---- kill ---- */
-
-static tseed_ctl_exit_t kill_one(const tseed_ctl_t *ctl, int64_t id)
-{
-    const tseed_ctl_request_t request = {
-        .method = "DELETE", .path = apr_psprintf(ctl->pool, "tasks/%" APR_INT64_T_FMT ".json", id)};
-    const tseed_ctl_answer_t *answer = tseed_ctl_http_ask(ctl->http, &request, ctl->pool);
-
-    if (tseed_ctl_judge(answer) != TSEED_CTL_DONE) {
-        return tseed_ctl_refuse(ctl, answer);
-    }
-    if (ctl->options->is_json) {
-        return tseed_ctl_pass(ctl, answer);
-    }
-    if (!ctl->options->is_quiet) {
-        printf("task %" APR_INT64_T_FMT " is ended\n", id);
-    }
-    return TSEED_CTL_DONE;
-}
 
 /* All tasks, or those of a layer. */
 static tseed_ctl_exit_t kill_all(const tseed_ctl_t *ctl)
 {
     const char *layer = tseed_ctl_argument(ctl->options, 0);
-    const tseed_ctl_request_t request = {
-        .method = "POST",
-        .body = "kill_all=all",
-        .type = "application/x-www-form-urlencoded",
-        .path = layer ? apr_pstrcat(ctl->pool, "seed/", tseed_ctl_segment(layer, ctl->pool), NULL)
-                      : "seed"};
-    const tseed_ctl_answer_t *answer;
-    const int is_confirmed =
-        ctl->options->is_confirmed ? 1 : tseed_ctl_confirm("End all tasks, whoever began them?");
 
-    if (is_confirmed != 1) {
-        return tseed_ctl_misuse(is_confirmed ? "kill --all needs --yes where there is no terminal "
-                                               "to ask at"
-                                             : "nothing was ended");
+    if (tseed_ctl_confirm(ctl, "End all tasks, whoever began them?", "kill --all", "ended")) {
+        return TSEED_CTL_USAGE;
     }
-    answer = tseed_ctl_http_ask(ctl->http, &request, ctl->pool);
-    if (tseed_ctl_judge(answer) != TSEED_CTL_DONE) {
-        return tseed_ctl_refuse(ctl, answer);
-    }
-    if (!ctl->options->is_quiet) {
-        puts(layer ? "all tasks of the layer are ended, or will be"
-                   : "all tasks are ended, or will be");
-    }
-    return TSEED_CTL_DONE;
+    return tseed_ctl_tell(ctl,
+                          tseed_ctl_send(ctl, "POST", "application/x-www-form-urlencoded",
+                                         "kill_all=all", "seed%s", field("/", layer, ctl->pool)),
+                          "all tasks%s are ended, or will be", layer ? " of the layer" : "");
 }
 
 tseed_ctl_exit_t tseed_ctl_run_kill(const tseed_ctl_t *ctl)
 {
-    const int count = ctl->options->arguments->nelts;
-    tseed_ctl_exit_t first = TSEED_CTL_DONE;
-    const apr_array_header_t *ids;
+    tseed_ctl_exit_t code, first = TSEED_CTL_DONE;
+    json_object *unused;
+    const char *id;
 
     if (ctl->options->is_about_all) {
-        return count > 1 ? tseed_ctl_misuse("kill --all takes one layer at most") : kill_all(ctl);
+        return tseed_ctl_argument(ctl->options, 1)
+                   ? tseed_ctl_misuse("kill --all takes one layer at most")
+                   : kill_all(ctl);
     }
-    if (count == 0) {
+    if (!tseed_ctl_argument(ctl->options, 0)) {
         return tseed_ctl_misuse("kill needs ids of tasks, or --all");
     }
-    ids = tseed_ctl_ids(ctl);
-    for (int i = 0; ids && i < ids->nelts; i++) {
-        const tseed_ctl_exit_t code = kill_one(ctl, APR_ARRAY_IDX(ids, i, int64_t));
+    for (int i = 0; (id = tseed_ctl_argument(ctl->options, i)); i++) {
+        const tseed_ctl_answer_t *answer =
+            tseed_ctl_send(ctl, "DELETE", NULL, NULL, "tasks/%s.json", id);
 
+        code = ctl->options->is_json ? tseed_ctl_take(&unused, ctl, answer)
+                                     : tseed_ctl_tell(ctl, answer, "task %s is ended", id);
         first = first == TSEED_CTL_DONE ? code : first;
     }
-    return ids ? first : TSEED_CTL_USAGE;
+    return first;
+}
+
+/* ---- failures ---- */
+
+static const char *const members[] = {"z", "x", "y", "cause", "httpStatus", "attempts", "time"};
+#define MEMBERS (sizeof(members) / sizeof(*members))
+
+/* What is done with each failure; `count` are before it. */
+typedef struct list_t {
+    tseed_ctl_t ctl; /* its pool is that of a page */
+    void (*print)(struct list_t *list, json_object *failure);
+    const tseed_gridset_t *gridset; /* of GeoJSON */
+    json_object *rows;              /* of a table */
+    int64_t count;
+} list_t;
+
+static void add_row(list_t *list, json_object *failure)
+{
+    json_object_array_add(list->rows, json_object_get(failure));
+}
+
+/* A field of comma-separated values (RFC 4180). */
+static void print_field(const char *text)
+{
+    const int is_quoted = text[strcspn(text, ",\"\r\n")] != '\0';
+
+    fputs(is_quoted ? "\"" : "", stdout);
+    for (size_t length; *text; text += length) {
+        length = strcspn(text, "\"");
+        length += text[length] == '"';
+        tseed_ctl_pass(text, length);
+        fputs(text[length - 1] == '"' ? "\"" : "", stdout);
+    }
+    fputs(is_quoted ? "\"" : "", stdout);
+}
+
+static void print_csv(list_t *list, json_object *failure)
+{
+    fputs(list->count ? "" : "z,x,y,cause,httpStatus,attempts,time\r\n", stdout);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        print_field(tseed_ctl_text(failure, members[i], ""));
+        fputs(i + 1 < MEMBERS ? "," : "\r\n", stdout);
+    }
+}
+
+/* The ground of the metatile's first tile, in degrees. */
+static tseed_bounds_t ground_of(const list_t *list, json_object *failure)
+{
+    const int64_t x = tseed_ctl_number(failure, "x", 0), y = tseed_ctl_number(failure, "y", 0);
+    const int64_t z = tseed_ctl_number(failure, "z", 0);
+    const int level = z < 0 ? 0 : z < list->gridset->levels ? (int)z : list->gridset->levels - 1;
+    const tseed_range_t tile = {level, x, y, x, y};
+    const tseed_bounds_t box = tseed_range_bounds(list->gridset, &tile);
+    tseed_bounds_t degrees;
+
+    tseed_ctl_unproject(&degrees, list->gridset->srs, &box);
+    return degrees;
+}
+
+/* In ASCII alone: the document may hold anything. */
+static void print_feature(list_t *list, json_object *failure)
+{
+    const tseed_bounds_t box = ground_of(list, failure);
+
+    printf("%s{\"type\":\"Feature\",\"geometry\":{\"type\":\"Polygon\",\"coordinates\":"
+           "[[[%.9g,%.9g],[%.9g,%.9g],[%.9g,%.9g],[%.9g,%.9g],[%.9g,%.9g]]]},\"properties\":{",
+           list->count ? ",\n" : "", box.minx, box.miny, box.maxx, box.miny, box.maxx, box.maxy,
+           box.minx, box.maxy, box.minx, box.miny);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        json_object *value = json_object_object_get(failure, members[i]);
+        const int is_text = strcmp(members[i], "cause") == 0 || strcmp(members[i], "time") == 0;
+        const char *text =
+            json_object_is_type(value, json_type_int) ? json_object_get_string(value) : "null";
+
+        text = is_text ? tseed_escape_json(tseed_ctl_text(failure, members[i], ""), list->ctl.pool)
+                       : text;
+        printf("%s\"%s\":%s", i ? "," : "", members[i], text);
+    }
+    fputs("}}", stdout);
+}
+
+/* Whether a failure comes behind the place of another one, which becomes its own: a server that
+ * does not go on would be asked for ever. */
+static int moves_on(int64_t place[3], json_object *failure)
+{
+    const int64_t before[3] = {place[0], place[1], place[2]};
+
+    for (int i = 0; i < 3; i++) {
+        place[i] = tseed_ctl_number(failure, members[i], 0);
+    }
+    return place[0] != before[0]   ? place[0] > before[0]
+           : place[1] != before[1] ? place[1] > before[1]
+                                   : place[2] > before[2];
+}
+
+/* All pages. Each is asked for by the end of the one before. Why metatiles failed, and how many, is
+ * told before a table: where the server groups them. */
+static tseed_ctl_exit_t print_all(list_t *list, apr_pool_t *pool)
+{
+    static const tseed_ctl_column_t causes[] = {{"COUNT>", "count", "?", NULL},
+                                                {"HTTP", "httpStatus", "-", NULL},
+                                                {"CAUSE", "cause", "", NULL},
+                                                {0}};
+    const char *id = tseed_ctl_argument(list->ctl.options, 0), *after = "";
+    int64_t place[3] = {-1, -1, -1};
+    json_object *document, *one, *last;
+    tseed_ctl_exit_t code;
+
+    do {
+        const tseed_ctl_answer_t *answer;
+
+        apr_pool_clear(list->ctl.pool);
+        answer =
+            tseed_ctl_get(&list->ctl, "tasks/%s/failures.json?limit=%d%s", id, PAGE_SIZE, after);
+        code = tseed_ctl_take(&document, &list->ctl, answer);
+        if (list->rows && !*after && tseed_ctl_entry(document, "causes", 0)) {
+            tseed_ctl_print_table(json_object_object_get(document, "causes"), causes, "",
+                                  list->ctl.pool);
+            tseed_ctl_say("%s", "");
+        }
+        last = NULL;
+        for (size_t i = 0; (one = tseed_ctl_entry(document, "failures", i)); i++) {
+            list->print(list, one);
+            list->count++;
+            last = one;
+        }
+        if (!last || !moves_on(place, last)) {
+            break;
+        }
+        after =
+            apr_psprintf(pool, "&after=%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT,
+                         place[0], place[1], place[2]);
+    } while (json_object_object_get(document, "next"));
+    return code;
+}
+
+static tseed_ctl_exit_t print_table(list_t *list, apr_pool_t *pool)
+{
+    static const tseed_ctl_column_t columns[] = {{"Z>", "z", "-", NULL},
+                                                 {"X>", "x", "-", NULL},
+                                                 {"Y>", "y", "-", NULL},
+                                                 {"HTTP>", "httpStatus", "-", NULL},
+                                                 {"TRIES>", "attempts", "-", NULL},
+                                                 {"TIME", "time", "-", NULL},
+                                                 {"CAUSE", "cause", "-", NULL},
+                                                 {0}};
+    tseed_ctl_exit_t code;
+
+    list->print = add_row;
+    list->rows = tseed_ctl_keep(json_object_new_array(), pool);
+    code = print_all(list, pool);
+    if (code == TSEED_CTL_DONE && !list->ctl.options->is_json) {
+        tseed_ctl_print_table(list->rows, columns, "no failures", pool);
+    }
+    return code;
+}
+
+/* The grid set must be the built-in one of its name, as far as the server tells. */
+static tseed_ctl_exit_t print_geojson(list_t *list, const tseed_ctl_t *ctl)
+{
+    json_object *task, *layers, *found;
+    tseed_ctl_exit_t code = tseed_ctl_read(
+        &task, ctl, tseed_ctl_get(ctl, "tasks/%s.json", tseed_ctl_argument(ctl->options, 0)));
+
+    if (code != TSEED_CTL_DONE) {
+        return code;
+    }
+    list->gridset = tseed_gridset_builtin(tseed_ctl_text(task, "gridSetId", ""));
+    tseed_ctl_document(&layers, tseed_ctl_get(ctl, "layers.json"), ctl->pool);
+    found = tseed_ctl_find(layers, "layers", "name", tseed_ctl_text(task, "layer", ""));
+    found =
+        list->gridset ? tseed_ctl_find(found, "gridSets", "gridSetId", list->gridset->name) : NULL;
+    if (!found || tseed_ctl_number(found, "tileWidth", 0) != list->gridset->tile_width ||
+        tseed_ctl_number(found, "tileHeight", 0) != list->gridset->tile_height) {
+        return tseed_ctl_misuse("--geojson is for the built-in grid sets; take --csv");
+    }
+    list->print = print_feature;
+    puts("{\"type\":\"FeatureCollection\",\"features\":[");
+    code = print_all(list, ctl->pool);
+    puts("\n]}");
+    return code;
+}
+
+tseed_ctl_exit_t tseed_ctl_run_failures(const tseed_ctl_t *ctl)
+{
+    const tseed_ctl_options_t *options = ctl->options;
+    list_t list = {.ctl = *ctl, .print = print_csv};
+
+    if (options->is_csv + options->is_geojson + options->is_json > 1) {
+        return tseed_ctl_misuse("choose one of --csv, --geojson and --json");
+    }
+    apr_pool_create(&list.ctl.pool, ctl->pool);
+    return options->is_geojson ? print_geojson(&list, ctl)
+           : options->is_csv   ? print_all(&list, ctl->pool)
+                               : print_table(&list, ctl->pool);
 }

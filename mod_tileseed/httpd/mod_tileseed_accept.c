@@ -12,7 +12,6 @@
 #include "base/tseed_text.h"
 #include "board/tseed_board_host.h"
 #include "mod_tileseed_audit.h"
-#include "mod_tileseed_child.h"
 #include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 
@@ -94,25 +93,24 @@ static int is_lenient(const request_rec *r)
 /* ---- recording ---- */
 
 /* Why it was not recorded, sent. */
-static int refuse(const tseed_rest_t *rest, const tseed_acceptance_t *acceptance, apr_status_t rv,
-                  const char *why)
+static int refuse(const tseed_rest_t *rest, const tseed_acceptance_t *acceptance,
+                  const tseed_visit_t *visit)
 {
     request_rec *r = rest->r;
 
-    if (APR_STATUS_IS_EAGAIN(rv)) {
-        apr_table_setn(r->headers_out, "Retry-After", "30");
-        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                                 "%" APR_INT64_T_FMT " %s pending or running, the most that "
-                                 "TileSeedMaxTasks allows; send it again when some are done",
-                                 acceptance->most, acceptance->most == 1 ? "task is" : "tasks are");
+    if (visit->state && APR_STATUS_IS_EAGAIN(visit->rv)) {
+        return tseed_reply_busy(r, 30,
+                                "%" APR_INT64_T_FMT " %s pending or running, the most that "
+                                "TileSeedMaxTasks allows; send it again when some are done",
+                                acceptance->most, acceptance->most == 1 ? "task is" : "tasks are");
     }
-    if (acceptance->retry && rv == APR_NOTFOUND) {
+    if (visit->state && acceptance->retry && visit->rv == APR_NOTFOUND) {
         return tseed_reply_error(r, HTTP_CONFLICT,
                                  "task %" APR_INT64_T_FMT " has no failed metatiles: there is "
                                  "nothing to retry",
                                  acceptance->task->retry_of);
     }
-    return tseed_reply_no_state(r, rv, why, "record the task");
+    return tseed_visit_refuse(visit, "record the task");
 }
 
 /* The key was another request's; the task of that is named to those who see its layer. */
@@ -139,26 +137,22 @@ static const char *name_task(const tseed_rest_t *rest, tseed_state_t *state, int
 /* Commits the task. DECLINED: it is recorded, the answer is still to be given. */
 static int record(const tseed_rest_t *rest, tseed_acceptance_t *acceptance)
 {
-    request_rec *r = rest->r;
     int64_t room = (int64_t)tseed_board_slots(rest->board) - TSEED_SPARE_SLOTS;
-    const char *why, *of_task = "";
-    apr_status_t rv, acquired;
-    tseed_state_t *state = tseed_child_acquire(&acquired);
+    const char *of_task = "";
+    tseed_visit_t db = tseed_visit_begin(rest->r);
 
     acceptance->most = rest->conf->settings.max_tasks;
     if (room < acceptance->most) { /* the board keeps its size over a graceful restart */
         acceptance->most = room;
     }
-    rv = state ? tseed_state_accept(state, acceptance) : acquired;
-    if (rv == APR_SUCCESS && acceptance->outcome == TSEED_DIFFERS) {
-        of_task = name_task(rest, state, acceptance->task->id);
+    if (db.state) {
+        db.rv = tseed_state_accept(db.state, acceptance);
     }
-    why = tseed_child_release(state, r->pool);
-    if (!state) {
-        return tseed_reply_no_state(r, rv, why, "record the task");
+    if (db.rv == APR_SUCCESS && acceptance->outcome == TSEED_DIFFERS) {
+        of_task = name_task(rest, db.state, acceptance->task->id);
     }
-    if (rv != APR_SUCCESS) {
-        return refuse(rest, acceptance, rv, why);
+    if (tseed_visit_end(&db) != APR_SUCCESS) {
+        return refuse(rest, acceptance, &db);
     }
     return acceptance->outcome == TSEED_DIFFERS ? refuse_key(rest, of_task) : DECLINED;
 }

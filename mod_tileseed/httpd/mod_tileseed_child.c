@@ -14,6 +14,7 @@
 #include <http_log.h>
 
 #include "mod_tileseed.h"
+#include "mod_tileseed_reply.h"
 
 #define LOCK_TIMEOUT (10 * APR_USEC_PER_SEC) /* a slow disk opens a database for seconds */
 
@@ -41,33 +42,41 @@ void tseed_child_init(const tseed_settings_t *settings, server_rec *server)
     }
 }
 
-tseed_state_t *tseed_child_acquire(apr_status_t *rv)
+tseed_visit_t tseed_visit_begin(request_rec *r)
 {
-    *rv = child.lock ? apr_thread_mutex_timedlock(child.lock, LOCK_TIMEOUT) : APR_ENOLOCK;
-    if (*rv != APR_SUCCESS) {
-        return NULL;
+    tseed_visit_t visit = {.r = r, .rv = APR_ENOLOCK};
+
+    if (child.lock) {
+        visit.rv = apr_thread_mutex_timedlock(child.lock, LOCK_TIMEOUT);
     }
-    if (!child.state) {
-        *rv = tseed_state_open(&child.state, child.settings->state_dir, child.settings->db_driver,
-                               child.settings->db_params, child.pool);
+    if (visit.rv == APR_SUCCESS && !child.state) {
+        visit.rv = tseed_state_ready(&child.state, child.settings, child.pool);
         if (child.state) {
             tseed_state_hurry(child.state);
+        } else {
+            apr_thread_mutex_unlock(child.lock);
         }
     }
-    if (!child.state) {
-        apr_thread_mutex_unlock(child.lock);
-    }
-    return child.state;
+    visit.state = visit.rv == APR_SUCCESS ? child.state : NULL;
+    return visit;
 }
 
-const char *tseed_child_release(tseed_state_t *state, apr_pool_t *pool)
+apr_status_t tseed_visit_end(tseed_visit_t *visit)
 {
-    const char *why;
-
-    if (!state) {
-        return "the state database is busy or can't be opened";
+    visit->why = "the state database is busy or can't be opened";
+    if (visit->state) {
+        visit->why = apr_pstrdup(visit->r->pool, tseed_state_error(visit->state));
+        apr_thread_mutex_unlock(child.lock);
     }
-    why = apr_pstrdup(pool, tseed_state_error(state));
-    apr_thread_mutex_unlock(child.lock);
-    return why;
+    return visit->rv;
+}
+
+int tseed_visit_refuse(const tseed_visit_t *visit, const char *what)
+{
+    return tseed_reply_no_state(visit->r, visit->rv, visit->why, what);
+}
+
+int tseed_visit_done(tseed_visit_t *visit, const char *what)
+{
+    return tseed_visit_end(visit) == APR_SUCCESS ? DECLINED : tseed_visit_refuse(visit, what);
 }

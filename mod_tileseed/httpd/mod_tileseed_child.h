@@ -13,11 +13,23 @@
 /* Makes the mutex; nothing is opened. child_init hook. */
 void tseed_child_init(const tseed_settings_t *settings, server_rec *server);
 
-/* Takes the connection, and waits for it for at most two seconds. NULL: another thread has it, or
- * it can't be opened; rv says which. Request thread; release the connection in any case. */
-tseed_state_t *tseed_child_acquire(apr_status_t *rv);
+/* One use of the connection, on the stack of the request's thread. */
+typedef struct {
+    request_rec *r;
+    tseed_state_t *state; /* NULL: another thread has it, or it can't be opened */
+    apr_status_t rv;      /* the last status: first of the taking, then of what the user has done */
+    const char *why;      /* when it has ended: what failed last, in words; in the request's pool */
+} tseed_visit_t;
 
-/* Gives it back (NULL: nothing) and says in words what failed last with it. In `pool`. */
-const char *tseed_child_release(tseed_state_t *state, apr_pool_t *pool);
+/* Takes the connection, and waits for it for some seconds. End the visit in any case. */
+tseed_visit_t tseed_visit_begin(request_rec *r);
+
+/* Gives the connection back, and returns the status of the visit. */
+apr_status_t tseed_visit_end(tseed_visit_t *visit);
+
+/* The same for what a client asked for, in words such as "list the tasks". DECLINED, or OK with the
+ * refusal sent. tseed_visit_refuse sends it, for a visit that has ended. */
+int tseed_visit_done(tseed_visit_t *visit, const char *what);
+int tseed_visit_refuse(const tseed_visit_t *visit, const char *what);
 
 #endif

@@ -131,11 +131,9 @@ const char *tseed_set_layer(cmd_parms *cmd, void *dir, const apr_array_header_t 
 const char *tseed_set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t options[] = {
-        {.name = "zoom", .read = tseed_read_text, .offset = offsetof(tseed_grid_choice_t, zoom)},
-        {.name = "extent",
-         .read = tseed_read_text,
-         .offset = offsetof(tseed_grid_choice_t, extent)},
-        {.name = "srs", .read = tseed_read_text, .offset = offsetof(tseed_grid_choice_t, srs)},
+        TSEED_OPTION("zoom", tseed_read_text, tseed_grid_choice_t, zoom),
+        TSEED_OPTION("extent", tseed_read_text, tseed_grid_choice_t, extent),
+        TSEED_OPTION("srs", tseed_read_text, tseed_grid_choice_t, srs),
         {.name = NULL},
     };
     tseed_grid_choice_t choice = {.where = cmd->directive,
@@ -160,8 +158,6 @@ const char *tseed_set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *
     APR_ARRAY_PUSH(draft->grids, tseed_grid_choice_t) = choice;
     return NULL;
 }
-
-static const char *const switches[] = {"off", "on", NULL};
 
 const char *const tseed_words_palette[] = {
     [TSEED_PALETTE_KEEP] = "keep",
@@ -238,25 +234,11 @@ static const char *check_options(const tseed_format_t *format, const apr_array_h
 const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t options[] = {
-        {.name = "from", .read = read_image_type, .offset = offsetof(tseed_format_t, from)},
-        {.name = "quality",
-         .read = tseed_read_int,
-         .offset = offsetof(tseed_format_t, quality),
-         .lowest = 1,
-         .highest = 100},
-        {.name = "level",
-         .read = tseed_read_int,
-         .offset = offsetof(tseed_format_t, level),
-         .lowest = 1,
-         .highest = 12},
-        {.name = "palette",
-         .read = tseed_read_word,
-         .offset = offsetof(tseed_format_t, palette),
-         .words = tseed_words_palette},
-        {.name = "lossless",
-         .read = tseed_read_word,
-         .offset = offsetof(tseed_format_t, lossless),
-         .words = switches},
+        TSEED_OPTION("from", read_image_type, tseed_format_t, from),
+        TSEED_OPTION_RANGE("quality", tseed_read_int, tseed_format_t, quality, 1, 100),
+        TSEED_OPTION_RANGE("level", tseed_read_int, tseed_format_t, level, 1, 12),
+        TSEED_OPTION_WORD("palette", tseed_format_t, palette, tseed_words_palette),
+        TSEED_OPTION("lossless", tseed_read_switch, tseed_format_t, lossless),
         {.name = NULL},
     };
     tseed_format_t format;
@@ -306,20 +288,11 @@ const char *const tseed_words_case[] = {
 const char *tseed_set_parameter(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t options[] = {
-        {.name = "default",
-         .read = tseed_read_text,
-         .offset = offsetof(tseed_filter_t, default_value)},
-        {.name = "value", .read = tseed_read_list, .offset = offsetof(tseed_filter_t, values)},
-        {.name = "regex", .read = tseed_read_text, .offset = offsetof(tseed_filter_t, regex)},
-        {.name = "max",
-         .read = tseed_read_int,
-         .offset = offsetof(tseed_filter_t, most),
-         .lowest = 1,
-         .highest = 16384},
-        {.name = "case",
-         .read = tseed_read_word,
-         .offset = offsetof(tseed_filter_t, letter_case),
-         .words = tseed_words_case},
+        TSEED_OPTION("default", tseed_read_text, tseed_filter_t, default_value),
+        TSEED_OPTION("value", tseed_read_list, tseed_filter_t, values),
+        TSEED_OPTION("regex", tseed_read_text, tseed_filter_t, regex),
+        TSEED_OPTION_RANGE("max", tseed_read_int, tseed_filter_t, most, 1, 16384),
+        TSEED_OPTION_WORD("case", tseed_filter_t, letter_case, tseed_words_case),
         {.name = NULL},
     };
     char *name = apr_pstrdup(cmd->pool, APR_ARRAY_IDX(words, 0, const char *));
@@ -367,7 +340,7 @@ static const char *read_derived(void *member, const tseed_option_t *option, cons
 const char *tseed_set_derive(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t options[] = {
-        {.name = "zoom", .read = read_derived, .offset = offsetof(tseed_layer_t, derived)},
+        TSEED_OPTION("zoom", read_derived, tseed_layer_t, derived),
         {.name = NULL},
     };
     tseed_draft_t *draft;
@@ -406,7 +379,7 @@ static const char *read_kept(void *member, const tseed_option_t *option, const c
 const char *tseed_set_keep(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t options[] = {
-        {.name = "zoom", .read = read_kept, .offset = offsetof(tseed_layer_t, kept)},
+        TSEED_OPTION("zoom", read_kept, tseed_layer_t, kept),
         {.name = NULL},
     };
     tseed_draft_t *draft;

@@ -10,12 +10,6 @@
 #include "mod_tileseed_config_upstream.h"
 #include "mod_tileseed_draft.h"
 
-static const char *const switches[] = {
-    [TSEED_OFF] = "off",
-    [TSEED_ON] = "on",
-    NULL,
-};
-
 static const char *path_without_slash(const cmd_parms *cmd)
 {
     size_t length = strlen(cmd->path);
@@ -28,11 +22,10 @@ static const char *path_without_slash(const cmd_parms *cmd)
 
 const char *tseed_set_rest(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
-    static const tseed_option_t option = {.words = switches};
     tseed_drafts_t *drafts = tseed_conf_main()->drafts;
     tseed_dir_conf_t *conf = dir;
     const char *error =
-        tseed_read_word(&conf->rest, &option, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+        tseed_read_switch(&conf->rest, NULL, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
 
     conf->base = path_without_slash(cmd);
     if (conf->rest == TSEED_ON) {
@@ -43,13 +36,12 @@ const char *tseed_set_rest(cmd_parms *cmd, void *dir, const apr_array_header_t *
 
 const char *tseed_set_page(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
-    static const tseed_option_t option = {.words = switches};
     const char *word = APR_ARRAY_IDX(words, 0, const char *);
     tseed_dir_conf_t *conf = dir;
 
     conf->page = TSEED_ON;
     conf->page_dir = *word == '/' ? word : NULL;
-    if (!conf->page_dir && tseed_read_word(&conf->page, &option, word, cmd->pool)) {
+    if (!conf->page_dir && tseed_read_switch(&conf->page, NULL, word, cmd->pool)) {
         return apr_psprintf(
             cmd->pool, "'%s' is unknown, on, off or the path of a directory is expected", word);
     }
@@ -99,11 +91,10 @@ const char *tseed_set_dialect(cmd_parms *cmd, void *dir, const apr_array_header_
 
 const char *tseed_set_metrics(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
-    static const tseed_option_t option = {.words = switches};
     tseed_dir_conf_t *conf = dir;
 
-    return tseed_read_word(&conf->metrics, &option, APR_ARRAY_IDX(words, 0, const char *),
-                           cmd->pool);
+    return tseed_read_switch(&conf->metrics, NULL, APR_ARRAY_IDX(words, 0, const char *),
+                             cmd->pool);
 }
 
 /* Whether the layers exist shows when the whole configuration has been read. */
@@ -136,12 +127,11 @@ static const char *check_origin(const char *origin, apr_pool_t *pool)
 
 const char *tseed_set_check_origin(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
-    static const tseed_option_t option = {.words = switches};
     tseed_dir_conf_t *conf = dir;
     const char *error = NULL;
 
-    if (words->nelts == 1 && !tseed_read_word(&conf->check_origin, &option,
-                                              APR_ARRAY_IDX(words, 0, const char *), cmd->pool)) {
+    if (words->nelts == 1 && !tseed_read_switch(&conf->check_origin, NULL,
+                                                APR_ARRAY_IDX(words, 0, const char *), cmd->pool)) {
         conf->origins = NULL;
         return NULL;
     }

@@ -102,24 +102,18 @@ const char *tseed_set_history(cmd_parms *cmd, void *dir, const apr_array_header_
                                        APR_ARRAY_IDX(words, 1, const char *), cmd->pool);
 }
 
-static const char *read_switch(int *member, const apr_array_header_t *words, apr_pool_t *pool)
-{
-    static const char *const switches[] = {"off", "on", NULL};
-    static const tseed_option_t option = {.words = switches};
-
-    return tseed_read_word(member, &option, APR_ARRAY_IDX(words, 0, const char *), pool);
-}
-
 const char *tseed_set_sync(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     (void)dir;
-    return read_switch(&settings_of_server()->sync, words, cmd->pool);
+    return tseed_read_switch(&settings_of_server()->sync, NULL,
+                             APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
 }
 
 const char *tseed_set_server_status(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     (void)dir;
-    return read_switch(&settings_of_server()->server_status, words, cmd->pool);
+    return tseed_read_switch(&settings_of_server()->server_status, NULL,
+                             APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
 }
 
 /* A second directive replaces the first one wholly. */
@@ -127,16 +121,10 @@ const char *tseed_set_miss_waiters(cmd_parms *cmd, void *dir, const apr_array_he
 {
     static const tseed_option_t most = {.lowest = 1, .highest = MISS_WAITERS_MOST};
     static const tseed_option_t shares[] = {
-        {.name = "layer",
-         .read = tseed_read_int,
-         .offset = offsetof(tseed_settings_t, miss_of_layer),
-         .lowest = 1,
-         .highest = MISS_WAITERS_MOST},
-        {.name = "client",
-         .read = tseed_read_int,
-         .offset = offsetof(tseed_settings_t, miss_of_client),
-         .lowest = 1,
-         .highest = MISS_WAITERS_MOST},
+        TSEED_OPTION_RANGE("layer", tseed_read_int, tseed_settings_t, miss_of_layer, 1,
+                           MISS_WAITERS_MOST),
+        TSEED_OPTION_RANGE("client", tseed_read_int, tseed_settings_t, miss_of_client, 1,
+                           MISS_WAITERS_MOST),
         {.name = NULL},
     };
     tseed_settings_t *settings = settings_of_server();
@@ -204,29 +192,17 @@ static const char *const policies[] = {
 };
 
 static const tseed_option_t quota_options[] = {
-    {.name = "policy",
-     .read = tseed_read_word,
-     .offset = offsetof(tseed_quota_config_t, policy),
-     .words = policies},
+    TSEED_OPTION_WORD("policy", tseed_quota_config_t, policy, policies),
     {.name = "every", .read = read_every},
-    {.name = "cleanups",
-     .read = tseed_read_int64,
-     .offset = offsetof(tseed_quota_config_t, concurrent_cleanups),
-     .lowest = 1,
-     .highest = INT32_MAX},
-    {.name = "blocksize",
-     .read = tseed_read_size,
-     .offset = offsetof(tseed_quota_config_t, block_size),
-     .lowest = 1,
-     .highest = 1 << 30},
+    TSEED_OPTION_RANGE("cleanups", tseed_read_int64, tseed_quota_config_t, concurrent_cleanups, 1,
+                       INT32_MAX),
+    TSEED_OPTION_RANGE("blocksize", tseed_read_size, tseed_quota_config_t, block_size, 1, 1 << 30),
     {.name = NULL},
 };
 
 /* A second directive replaces the first one wholly. */
 const char *tseed_set_quota(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
-    static const char *const switches[] = {"off", "on", NULL};
-    static const tseed_option_t option = {.words = switches};
     tseed_settings_t *settings = settings_of_server();
     tseed_quota_config_t *quota = &settings->quota;
     const char *error;
@@ -235,7 +211,7 @@ const char *tseed_set_quota(cmd_parms *cmd, void *dir, const apr_array_header_t 
     settings->quota_directive = apr_array_pstrcat(cmd->pool, words, ' ');
     tseed_quota_config_init(quota, 0, cmd->pool);
     error =
-        tseed_read_word(&quota->enabled, &option, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+        tseed_read_switch(&quota->enabled, NULL, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
     if (!error && words->nelts == 1) {
         return quota->enabled ? "on needs a limit, such as 'on 500GiB'" : NULL;
     }

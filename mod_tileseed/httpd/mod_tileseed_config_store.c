@@ -8,17 +8,6 @@
 #include "mod_tileseed_draft.h"
 #include "store/tseed_store.h"
 
-const char *const tseed_words_layout[] = {
-    [TSEED_LAYOUT_GEOWEBCACHE] = "geowebcache",
-    [TSEED_LAYOUT_XYZ] = "xyz",
-    [TSEED_LAYOUT_TMS] = "tms",
-    [TSEED_LAYOUT_ARCGIS] = "arcgis",
-    [TSEED_LAYOUT_QUADKEY] = "quadkey",
-    [TSEED_LAYOUT_TILECACHE] = "tilecache",
-    [TSEED_LAYOUT_TEMPLATE] = "a template such as {layer}/{z}/{x}/{y}.{ext}",
-    NULL,
-};
-
 /* A layout's name, or a template, which has braces. */
 static const char *read_layout(void *member, const tseed_option_t *option, const char *text,
                                apr_pool_t *pool)
@@ -33,24 +22,11 @@ static const char *read_layout(void *member, const tseed_option_t *option, const
     return tseed_read_word(&store->layout, option, text, pool);
 }
 
-static const char *const switches[] = {"off", "on", NULL};
-
 static const tseed_option_t options[] = {
-    {.name = "layout", .read = read_layout, .words = tseed_words_layout},
-    {.name = "link-uniform",
-     .read = tseed_read_word,
-     .offset = offsetof(tseed_store_config_t, link_uniform),
-     .words = switches},
-    {.name = "mode",
-     .read = tseed_read_mode,
-     .offset = offsetof(tseed_store_config_t, mode),
-     .lowest = 0400,
-     .highest = 0777},
-    {.name = "dirmode",
-     .read = tseed_read_mode,
-     .offset = offsetof(tseed_store_config_t, dirmode),
-     .lowest = 0700,
-     .highest = 07777},
+    {.name = "layout", .read = read_layout, .words = tseed_layout_words},
+    TSEED_OPTION("link-uniform", tseed_read_switch, tseed_store_config_t, link_uniform),
+    TSEED_OPTION_RANGE("mode", tseed_read_mode, tseed_store_config_t, mode, 0400, 0777),
+    TSEED_OPTION_RANGE("dirmode", tseed_read_mode, tseed_store_config_t, dirmode, 0700, 07777),
     {.name = NULL},
 };
 

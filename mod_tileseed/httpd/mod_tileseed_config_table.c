@@ -131,7 +131,7 @@ const command_rec tseed_directives[] = {
     AP_INIT_RAW_ARGS("TileSeedSource", tseed_directive,
                      RULE(IN_LAYER, 2, -1, tseed_set_source), ANYWHERE,
                      "wms|wmts|xyz URL|upstream:NAME [URL ...] [mode=fallback|share] "
-                     "[missing=error|empty] "
+                     "[missing=error|empty|LIST] "
                      "[NAME=VALUE ...]"),
     AP_INIT_RAW_ARGS("TileSeedGrid", tseed_directive,
                      RULE(IN_LAYER, 1, -1, tseed_set_grid), ANYWHERE,

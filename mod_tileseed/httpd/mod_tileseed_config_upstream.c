@@ -1,17 +1,176 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* TileSeedUpstream, and the upstreams of sources that have only an URL. */
+/* TileSeedUpstream, TileSeedSource, and the upstreams of sources that have only an URL. */
 #include "mod_tileseed_config_upstream.h"
+
+#include <string.h>
 
 #include <apr_cstr.h>
 #include <apr_file_io.h>
 #include <apr_strings.h>
 #include <apr_uri.h>
-#include <string.h>
 
 #include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
+#include "source/tseed_source.h"
+
+/* TileSeedSource: where a layer's images come from. */
+
+/* One parameter of the requests, whatever its name. */
+static const char *add_parameter(apr_table_t *parameters, const char *word, apr_pool_t *pool)
+{
+    const char *name, *value;
+    char *key;
+
+    if (!tseed_option_cut(&name, &value, word, pool)) {
+        return apr_psprintf(pool, "'%s' is not understood, NAME=VALUE is expected", word);
+    }
+    key = apr_pstrdup(pool, name);
+    ap_str_toupper(key);
+    if (apr_table_get(parameters, key)) {
+        return apr_psprintf(pool, "%s= is there twice, once is expected", name);
+    }
+    apr_table_setn(parameters, key, value);
+    return NULL;
+}
+
+const char *const tseed_words_source[] = {
+    [TSEED_SOURCE_WMS] = "wms",
+    [TSEED_SOURCE_XYZ] = "xyz",
+    [TSEED_SOURCE_WMTS] = "wmts",
+    NULL,
+};
+
+const char *const tseed_words_source_mode[] = {
+    [TSEED_SOURCE_FALLBACK] = "fallback",
+    [TSEED_SOURCE_SHARE] = "share",
+    NULL,
+};
+
+static int is_address(const char *word)
+{
+    return apr_cstr_casecmpn(word, "http://", 7) == 0 ||
+           apr_cstr_casecmpn(word, "https://", 8) == 0 ||
+           strncmp(word, UPSTREAM_PREFIX, strlen(UPSTREAM_PREFIX)) == 0;
+}
+
+/* The first word behind the kind is an address whatever it looks like, and so are those that look
+ * so behind it. Moves `*at` on. */
+static const char *read_addresses(tseed_source_t *source, int *at, const apr_array_header_t *words,
+                                  apr_pool_t *pool)
+{
+    do {
+        if (source->count == TSEED_ADDRESSES_MAX) {
+            return apr_psprintf(pool, "there are more than %d addresses", TSEED_ADDRESSES_MAX);
+        }
+        source->addresses[source->count++].url = APR_ARRAY_IDX(words, (*at)++, const char *);
+    } while (*at < words->nelts && is_address(APR_ARRAY_IDX(words, *at, const char *)));
+    return NULL;
+}
+
+/* mode= is ours where there are several addresses, and the source's parameter else. */
+static const char *read_mode(tseed_source_t *source, apr_table_t *parameters, apr_pool_t *pool)
+{
+    static const tseed_option_t option = {.words = tseed_words_source_mode};
+    const char *mode = source->count > 1 ? apr_table_get(parameters, "MODE") : NULL;
+
+    if (!mode) {
+        return NULL;
+    }
+    apr_table_unset(parameters, "MODE");
+    return tseed_read_word(&source->mode, &option, mode, pool);
+}
+
+/* The code of an OGC exception. All of them begin with a capital, so a word of missing= that is
+ * misspelt is none; and the words that stand alone are none in a list. */
+static int is_code(const char *word)
+{
+    size_t length = 0;
+
+    while (tseed_ascii_is_alnum(word[length])) {
+        length++;
+    }
+    return *word >= 'A' && *word <= 'Z' && length < 64 && !word[length] &&
+           apr_cstr_casecmp(word, "empty") != 0 && apr_cstr_casecmp(word, "error") != 0;
+}
+
+/* The status of an answer that may say "there is none": none of "not now", none with a picture. */
+static int is_status(const char *word)
+{
+    return strlen(word) == 3 && strspn(word, "0123456789") == 3 &&
+           (strcmp(word, "204") == 0 || (word[0] == '4' && strcmp(word, "429") != 0));
+}
+
+/* missing= is ours where the upstream has tiles, and a parameter of a WMS. */
+static const char *read_missing(tseed_source_t *source, apr_table_t *parameters, apr_pool_t *pool)
+{
+    const char *missing =
+        tseed_source_is_tiled(source) ? apr_table_get(parameters, "MISSING") : NULL;
+    apr_array_header_t *words = apr_array_make(pool, 4, sizeof(const char *));
+    const char *rest;
+
+    if (!missing) {
+        return NULL;
+    }
+    apr_table_unset(parameters, "MISSING");
+    if (apr_cstr_casecmp(missing, "error") == 0) {
+        return NULL;
+    }
+    rest = apr_cstr_casecmp(missing, "empty") == 0 ? "404,204" : missing;
+    while (*rest) {
+        const char *word = ap_getword(pool, &rest, ',');
+
+        if (apr_cstr_casecmp(word, TSEED_MISSING_EMPTY_BODY) == 0) {
+            word = TSEED_MISSING_EMPTY_BODY;
+        } else if (!is_status(word) && !is_code(word)) {
+            return apr_psprintf(
+                pool,
+                "missing= has '%s'; error, empty, or a list like 404,403,empty-body,"
+                "TileOutOfRange is expected: statuses 204 and 4xx but 429, "
+                "empty-body, and codes of OGC exceptions",
+                word);
+        }
+        APR_ARRAY_PUSH(words, const char *) = word;
+    }
+    if (words->nelts == 0) {
+        return "missing= names nothing; error, empty, or a list like 404,403 is expected";
+    }
+    source->missing = words;
+    return NULL;
+}
+
+const char *tseed_set_source(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t kind = {.words = tseed_words_source};
+    apr_table_t *parameters = apr_table_make(cmd->pool, 8);
+    tseed_source_t source = {.parameters = parameters};
+    tseed_draft_t *draft;
+    int at = 1;
+    const char *error =
+        tseed_read_word(&source.kind, &kind, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+
+    (void)dir;
+    if (!error) {
+        error = tseed_draft_say_once(&draft, TSEED_SAID_SOURCE, cmd);
+    }
+    if (!error) {
+        error = read_addresses(&source, &at, words, cmd->pool);
+    }
+    for (; !error && at < words->nelts; at++) {
+        error = add_parameter(parameters, APR_ARRAY_IDX(words, at, const char *), cmd->pool);
+    }
+    if (!error) {
+        error = read_mode(&source, parameters, cmd->pool);
+    }
+    if (!error) {
+        error = read_missing(&source, parameters, cmd->pool);
+    }
+    if (!error) {
+        draft->layer.source = source;
+    }
+    return error;
+}
 
 #define CREDENTIALS_MAX     1024
 #define RATE_INTERVAL_LEAST 100.0 /* microseconds */
@@ -205,38 +364,19 @@ static void settle_timeouts(tseed_upstream_t *upstream)
 }
 
 static const tseed_option_t options[] = {
-    {.name = "connections",
-     .read = tseed_read_int,
-     .offset = offsetof(tseed_upstream_t, connections),
-     .lowest = 1,
-     .highest = 256},
-    {.name = "timeout",
-     .read = tseed_read_duration,
-     .offset = offsetof(tseed_upstream_t, timeout),
-     .lowest = APR_USEC_PER_SEC / 1000,
-     .highest = 86400 * APR_USEC_PER_SEC},
-    {.name = "connect-timeout",
-     .read = tseed_read_duration,
-     .offset = offsetof(tseed_upstream_t, connect_timeout),
-     .lowest = APR_USEC_PER_SEC / 1000,
-     .highest = 86400 * APR_USEC_PER_SEC},
-    {.name = "first-byte-timeout",
-     .read = tseed_read_duration,
-     .offset = offsetof(tseed_upstream_t, first_byte_timeout),
-     .lowest = APR_USEC_PER_SEC / 1000,
-     .highest = 86400 * APR_USEC_PER_SEC},
-    {.name = "rate", .read = read_rate, .offset = offsetof(tseed_upstream_t, interval)},
+    TSEED_OPTION_RANGE("connections", tseed_read_int, tseed_upstream_t, connections, 1, 256),
+    TSEED_OPTION_RANGE("timeout", tseed_read_duration, tseed_upstream_t, timeout,
+                       APR_USEC_PER_SEC / 1000, 86400 * APR_USEC_PER_SEC),
+    TSEED_OPTION_RANGE("connect-timeout", tseed_read_duration, tseed_upstream_t, connect_timeout,
+                       APR_USEC_PER_SEC / 1000, 86400 * APR_USEC_PER_SEC),
+    TSEED_OPTION_RANGE("first-byte-timeout", tseed_read_duration, tseed_upstream_t,
+                       first_byte_timeout, APR_USEC_PER_SEC / 1000, 86400 * APR_USEC_PER_SEC),
+    TSEED_OPTION("rate", read_rate, tseed_upstream_t, interval),
     {.name = "auth", .read = read_credentials},
-    {.name = "header",
-     .read = read_header,
-     .offset = offsetof(tseed_upstream_t, headers),
-     .highest = TSEED_REPEATS},
-    {.name = "redirect",
-     .read = read_redirects,
-     .offset = offsetof(tseed_upstream_t, redirects),
-     .highest = TSEED_REPEATS},
-    {.name = "ca", .read = read_file_name, .offset = offsetof(tseed_upstream_t, ca)},
-    {.name = "proxy", .read = read_proxy, .offset = offsetof(tseed_upstream_t, proxy)},
+    TSEED_OPTION_RANGE("header", read_header, tseed_upstream_t, headers, 0, TSEED_REPEATS),
+    TSEED_OPTION_RANGE("redirect", read_redirects, tseed_upstream_t, redirects, 0, TSEED_REPEATS),
+    TSEED_OPTION("ca", read_file_name, tseed_upstream_t, ca),
+    TSEED_OPTION("proxy", read_proxy, tseed_upstream_t, proxy),
     {.name = NULL},
 };
 

@@ -22,9 +22,7 @@ static int no_tileset(const tseed_rest_t *rest)
 
 static int not_now(request_rec *r, int seconds, const char *why)
 {
-    apr_table_setn(r->headers_out, "Retry-After", apr_psprintf(r->pool, "%d", seconds));
-    return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                             "the coverage can't be told now: %s; ask again", why);
+    return tseed_reply_busy(r, seconds, "the coverage can't be told now: %s; ask again", why);
 }
 
 static void ask(tseed_reply_t *reply, int *descriptor, const tseed_rest_t *rest)

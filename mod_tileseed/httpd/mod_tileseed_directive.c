@@ -8,56 +8,25 @@
 #include <string.h>
 
 #include "base/tseed_ascii.h"
+#include "base/tseed_text.h"
 
 /* ---- names ---- */
 
-/* Length of the UTF-8 sequence at `text`, 0 if it is none (RFC 3629: no overlong forms, no
- * surrogates, nothing beyond U+10FFFF). */
-static int utf8_length(const unsigned char *text)
-{
-    static const struct {
-        unsigned char first, last, second_lowest, second_highest;
-        int length;
-    } rows[] = {
-        {0x01, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
-    };
-    size_t row = 0;
-
-    while (row < sizeof(rows) / sizeof(rows[0]) &&
-           (*text < rows[row].first || *text > rows[row].last)) {
-        row++;
-    }
-    if (row == sizeof(rows) / sizeof(rows[0])) {
-        return 0;
-    }
-    for (int i = 1; i < rows[row].length; i++) {
-        int lowest = i == 1 ? rows[row].second_lowest : 0x80;
-        int highest = i == 1 ? rows[row].second_highest : 0xBF;
-
-        if (text[i] < lowest || text[i] > highest) {
-            return 0;
-        }
-    }
-    return rows[row].length;
-}
-
 const char *tseed_name_check(const char *what, const char *name, apr_pool_t *pool)
 {
-    const unsigned char *at = (const unsigned char *)name;
-    int length;
+    uint32_t code;
+    size_t length;
 
     if (!*name || strlen(name) > TSEED_NAME_MAX) {
         return apr_psprintf(pool, "the name of %s has 1 to %d bytes, not %d", what, TSEED_NAME_MAX,
                             (int)strlen(name));
     }
-    for (; *at; at += length) {
-        length = utf8_length(at);
+    for (; *name; name += length) {
+        length = tseed_text_utf8_read(&code, name, SIZE_MAX);
         if (length == 0) {
             return apr_psprintf(pool, "the name of %s must be UTF-8", what);
         }
-        if (*at < 0x20 || *at == 0x7F || *at == '/') {
+        if (code < 0x20 || code == 0x7F || code == '/') {
             return apr_psprintf(pool, "the name of %s must not have control characters or '/'",
                                 what);
         }

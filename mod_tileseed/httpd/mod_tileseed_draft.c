@@ -16,7 +16,7 @@
 #include "mod_tileseed_config_upstream.h"
 #include "source/tseed_source.h"
 #include "store/tseed_store.h"
-#include "tiling/tseed_halving.h"
+#include "tiling/tseed_range.h"
 
 APLOG_USE_MODULE(tileseed);
 

@@ -91,8 +91,7 @@ int tseed_drafts_finish(tseed_server_conf_t *conf, apr_pool_t *pool);
 /* The words of directives that choose, by the value that each word stands for; NULL at the end. */
 extern const char *const tseed_words_palette[],
     *const tseed_words_case[], *const tseed_words_on_miss[], *const tseed_words_source[],
-                                                                 *const tseed_words_source_mode[],
-                                                                     *const tseed_words_layout[];
+                                                                 *const tseed_words_source_mode[];
 
 /* Whether TileSeedFormat takes this option with the format. */
 int tseed_format_takes(const tseed_format_t *format, const char *name);
@@ -119,10 +118,10 @@ tseed_directive_read_t tseed_set_layer, tseed_set_grid, tseed_set_format, tseed_
     tseed_set_parameter, tseed_set_derive, tseed_set_keep, tseed_set_retries, tseed_set_reseed,
     tseed_set_failure_limit, tseed_set_expires, tseed_set_on_miss, tseed_set_max_tilesets;
 
-/* mod_tileseed_config_prune.c */
+/* mod_tileseed_config_metatile.c */
 tseed_directive_read_t tseed_set_prune;
 
-/* mod_tileseed_config_source.c */
+/* mod_tileseed_config_upstream.c */
 tseed_directive_read_t tseed_set_source;
 
 /* mod_tileseed_config_store.c */

@@ -13,13 +13,12 @@
 
 #include "base/tseed_clock.h"
 #include "board/tseed_gauges.h"
-#include "mod_tileseed_child.h"
+#include "books/tseed_known.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_estimate.h"
 #include "protocol/tseed_form.h"
 #include "protocol/tseed_seed_request.h"
 #include "store/tseed_store.h"
-#include "usage/tseed_known.h"
 
 #define LOOKS          2048                   /* metatiles */
 #define SURVEY_TIMEOUT (3 * APR_USEC_PER_SEC) /* with a slow disk */
@@ -139,24 +138,19 @@ static void read_free(tseed_estimate_t *estimate, const tseed_rest_t *rest)
     }
 }
 
-/* Reads what tasks have measured and found so far. Returns OK, or the status of the answer that was
- * sent. */
+/* Reads what tasks have measured and found so far. DECLINED, or OK with the refusal sent. */
 static int read_state(question_t *question, const tseed_rest_t *rest)
 {
-    request_rec *r = rest->r;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
-    const char *why;
+    tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (state) {
-        rv = tseed_state_measures(state, question->measures, question->tileset.key);
+    if (db.state) {
+        db.rv = tseed_state_measures(db.state, question->measures, question->tileset.key);
     }
-    if (rv == APR_SUCCESS) {
-        rv =
-            tseed_known_load(&question->known, state, &question->task, &question->tileset, r->pool);
+    if (db.rv == APR_SUCCESS) {
+        db.rv = tseed_known_load(&question->known, db.state, &question->task, &question->tileset,
+                                 rest->r->pool);
     }
-    why = tseed_child_release(state, r->pool);
-    return rv == APR_SUCCESS ? OK : tseed_reply_no_state(r, rv, why, "read what was measured");
+    return tseed_visit_done(&db, "read what was measured");
 }
 
 /* A seed request, or its members behind the question mark: who may only read can ask as well. */
@@ -195,7 +189,7 @@ int tseed_handle_estimate(tseed_rest_t *rest)
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
     status = read_state(&question, rest);
-    if (status != OK) {
+    if (status != DECLINED) {
         return status;
     }
     warning = tseed_seed_document_warning(&document, &question.task, &question.tileset, r->pool);

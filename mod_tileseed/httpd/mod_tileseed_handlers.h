@@ -8,10 +8,10 @@
 #include <httpd.h>
 
 #include "mod_tileseed.h"
+#include "mod_tileseed_child.h"
 #include "mod_tileseed_config.h"
 #include "mod_tileseed_supervise.h"
 #include "protocol/tseed_route.h"
-#include "state/tseed_state.h"
 
 /* A request that has been routed; on the stack of the request's thread. */
 typedef struct {
@@ -28,7 +28,6 @@ typedef struct {
 /* Each answers one action of the route, whose body has been read if it has one. OK: the answer, be
  * it a refusal, is sent; else the HTTP status that httpd is to answer with. */
 int tseed_handle_seed(tseed_rest_t *rest);
-int tseed_handle_page(tseed_rest_t *rest);
 int tseed_handle_list(tseed_rest_t *rest);
 int tseed_handle_kill(tseed_rest_t *rest);
 int tseed_handle_tasks(tseed_rest_t *rest);
@@ -57,9 +56,9 @@ int tseed_handle_drain(tseed_rest_t *rest);
  * "a reconcile". DECLINED: this location sees all layers. */
 int tseed_rest_refuse_some(const tseed_rest_t *rest, const char *what);
 
-/* The disk quota configuration in force, in the request's pool. On failure *why says why. */
-apr_status_t tseed_rest_quota(const tseed_rest_t *rest, tseed_quota_config_t *config,
-                              const char **why);
+/* The disk quota configuration in force, in the request's pool. Returns the visit, ended, in which
+ * it was read. */
+tseed_visit_t tseed_rest_quota(const tseed_rest_t *rest, tseed_quota_config_t *config);
 
 /* What the configured layers take on the disk, in bytes; -1 on failure. */
 void tseed_rest_used(const tseed_rest_t *rest, int64_t *used);
@@ -105,6 +104,12 @@ int tseed_rest_accept(const tseed_rest_t *rest, tseed_task_t *task, const tseed_
  * *terminated: array of tseed_terminated_t. DECLINED, or OK with the refusal sent. */
 int tseed_rest_terminate(const tseed_rest_t *rest, apr_array_header_t **terminated,
                          tseed_termination_t *what);
+
+/* Leaves a note for the seeder by one of the functions of tseed_books.h, says so in the log of
+ * changes (`said`), waits a second at the longest until the seeder has acted on it, and answers. */
+typedef apr_status_t tseed_note_change_t(tseed_state_t *state, const char *name, const char *value);
+int tseed_rest_note(const tseed_rest_t *rest, tseed_note_change_t *change, const char *name,
+                    const char *value, const char *said);
 
 /* Rings the doorbell for a change that has been committed and waits until the seeder has acted on
  * it, `most` at the longest. Returns whether it has. */

@@ -11,12 +11,11 @@
 #include <http_log.h>
 #include <string.h>
 
-#include "mod_tileseed_child.h"
 #include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_seed_request.h"
-#include "protocol/tseed_task_levels.h"
+#include "protocol/tseed_task.h"
 
 APLOG_USE_MODULE(tileseed);
 
@@ -97,9 +96,9 @@ int tseed_handle_tasks(tseed_rest_t *rest)
     request_rec *r = rest->r;
     tseed_task_query_t query, wanted;
     apr_array_header_t *records, *live;
-    const char *why, *error = tseed_task_query_read(&query, r->args, r->pool);
-    apr_status_t rv;
-    tseed_state_t *state;
+    const char *error = tseed_task_query_read(&query, r->args, r->pool);
+    tseed_visit_t db;
+    int status;
 
     if (error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
@@ -107,13 +106,14 @@ int tseed_handle_tasks(tseed_rest_t *rest)
     wanted = query;
     wanted.limit++;
     live = tseed_rest_live(rest, query.layer);
-    state = tseed_child_acquire(&rv);
-    if (state) {
-        rv = tseed_state_find(state, &records, &wanted, layers_of(rest, query.layer), r->pool);
+    db = tseed_visit_begin(r);
+    if (db.state) {
+        db.rv =
+            tseed_state_find(db.state, &records, &wanted, layers_of(rest, query.layer), r->pool);
     }
-    why = tseed_child_release(state, r->pool);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "list the tasks");
+    status = tseed_visit_done(&db, "list the tasks");
+    if (status != DECLINED) {
+        return status;
     }
     if (cut_page(records, query.limit)) {
         const tseed_task_record_t *last =
@@ -136,24 +136,23 @@ int tseed_handle_tasks(tseed_rest_t *rest)
 static int load(const tseed_rest_t *rest, tseed_task_record_t *record)
 {
     request_rec *r = rest->r;
-    const char *why;
-    apr_status_t rv;
     tseed_row_t live;
     const int is_live = /* before the database, see tseed_rest_live */
         tseed_board_find(rest->board, rest->route.number, &live);
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    tseed_visit_t db = tseed_visit_begin(r);
 
-    if (state) {
-        rv = tseed_state_task_get(state, &record->task, &record->progress, rest->route.number,
-                                  r->pool);
+    if (db.state) {
+        db.rv = tseed_state_task_get(db.state, &record->task, &record->progress, rest->route.number,
+                                     r->pool);
     }
-    why = tseed_child_release(state, r->pool);
-    if (rv == APR_NOTFOUND || (rv == APR_SUCCESS && !tseed_rest_sees(rest, record->task->layer))) {
+    tseed_visit_end(&db);
+    if (db.rv == APR_NOTFOUND ||
+        (db.rv == APR_SUCCESS && !tseed_rest_sees(rest, record->task->layer))) {
         return tseed_reply_error(r, HTTP_NOT_FOUND, "there is no task %" APR_INT64_T_FMT,
                                  rest->route.number);
     }
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "read the task");
+    if (db.rv != APR_SUCCESS) {
+        return tseed_visit_refuse(&db, "read the task");
     }
     take_live(&record->progress, is_live ? &live : NULL);
     tseed_rest_add_reason(rest, &record->progress);
@@ -169,22 +168,21 @@ static const apr_array_header_t *levels_of(const tseed_rest_t *rest,
     const tseed_task_t *task = record->task;
     const tseed_gridset_t *gridset = tseed_catalog_find_gridset(rest->conf->catalog, task->gridset);
     int64_t listed[TSEED_LEVELS_MAX];
-    tseed_state_t *state;
-    apr_status_t rv = APR_SUCCESS;
+    tseed_visit_t db = {.rv = APR_SUCCESS};
 
     if (!gridset || !tseed_task_has_gridset(task, gridset, pool)) {
         return NULL;
     }
     if (task->retry_of) {
-        state = tseed_child_acquire(&rv);
-        if (state) {
-            rv = tseed_state_metatile_levels(state, listed, task->id);
+        db = tseed_visit_begin(rest->r);
+        if (db.state) {
+            db.rv = tseed_state_metatile_levels(db.state, listed, task->id);
         }
-        tseed_child_release(state, pool);
+        tseed_visit_end(&db);
     }
-    return rv == APR_SUCCESS ? tseed_task_levels(task, &record->progress, gridset,
-                                                 task->retry_of ? listed : NULL, pool)
-                             : NULL;
+    return db.rv == APR_SUCCESS ? tseed_task_levels(task, &record->progress, gridset,
+                                                    task->retry_of ? listed : NULL, pool)
+                                : NULL;
 }
 
 int tseed_handle_task_get(tseed_rest_t *rest)
@@ -247,9 +245,8 @@ int tseed_handle_failures(tseed_rest_t *rest)
     tseed_causes_t causes;
     apr_array_header_t *failures;
     int64_t total;
-    const char *why, *next = NULL, *error = tseed_failure_query_read(&query, r->args, r->pool);
-    apr_status_t rv;
-    tseed_state_t *state;
+    const char *next = NULL, *error = tseed_failure_query_read(&query, r->args, r->pool);
+    tseed_visit_t db;
     int status = load(rest, &record);
 
     if (status != DECLINED) {
@@ -260,16 +257,17 @@ int tseed_handle_failures(tseed_rest_t *rest)
     }
     wanted = query;
     wanted.limit++;
-    state = tseed_child_acquire(&rv);
-    if (state) {
-        rv = tseed_state_failures(state, &failures, &total, record.task->id, &wanted, r->pool);
+    db = tseed_visit_begin(r);
+    if (db.state) {
+        db.rv =
+            tseed_state_failures(db.state, &failures, &total, record.task->id, &wanted, r->pool);
     }
-    if (state && rv == APR_SUCCESS && query.z < 0) {
-        rv = tseed_state_causes(state, &causes, record.task->id, r->pool);
+    if (db.rv == APR_SUCCESS && query.z < 0) {
+        db.rv = tseed_state_causes(db.state, &causes, record.task->id, r->pool);
     }
-    why = tseed_child_release(state, r->pool);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "list the failures");
+    status = tseed_visit_done(&db, "list the failures");
+    if (status != DECLINED) {
+        return status;
     }
     if (cut_page(failures, query.limit)) {
         next = next_failures(rest, query.limit, failures);

@@ -11,7 +11,6 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
 #include "mod_tileseed_audit.h"
-#include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
 #include "state/tseed_hosts.h"
 
@@ -32,76 +31,73 @@ static void list_self(const tseed_rest_t *rest, tseed_host_list_t *list)
 {
     apr_pool_t *pool = rest->r->pool;
     const apr_time_t since = tseed_board_seeder_since(rest->board);
+    const apr_time_t now = tseed_clock_monotonic();
     tseed_host_row_t *host;
+    apr_time_t beat;
     int works;
 
     list->now = apr_time_now();
     list->hosts = apr_array_make(pool, 1, sizeof(tseed_host_row_t));
-    works = tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING;
+    works = tseed_board_seeder(rest->board, NULL, NULL, &beat) == TSEED_SEEDER_WORKING;
     list->active = works ? list->self : "";
     host = apr_array_push(list->hosts);
     *host = (tseed_host_row_t){.name = list->self,
                                .machine = machine_name(pool),
                                .version = TSEED_VERSION,
                                .is_dead = !works,
-                               .seen = list->now};
-    host->started = since > 0 ? list->now - (tseed_clock_monotonic() - since) : 0;
+                               .seen = beat > 0 ? list->now - (now - beat) : 0};
+    host->started = since > 0 ? list->now - (now - since) : 0;
 }
 
-static apr_status_t read_list(const tseed_rest_t *rest, tseed_host_list_t *list, const char **why)
+/* DECLINED, or OK with the refusal sent. */
+static int read_list(const tseed_rest_t *rest, tseed_host_list_t *list)
 {
     const tseed_settings_t *settings = &rest->conf->settings;
-    apr_status_t rv = APR_SUCCESS;
-    tseed_state_t *state;
+    tseed_visit_t db;
 
     *list = (tseed_host_list_t){.self = settings->host};
     if (!tseed_hosts_can_share(settings->db_driver)) {
         list_self(rest, list);
-        return APR_SUCCESS;
+        return DECLINED;
     }
-    state = tseed_child_acquire(&rv);
-    if (state) {
-        rv = tseed_hosts_list(state, list, rest->r->pool);
+    db = tseed_visit_begin(rest->r);
+    if (db.state) {
+        db.rv = tseed_hosts_list(db.state, list, rest->r->pool);
     }
-    *why = tseed_child_release(state, rest->r->pool);
-    return rv;
+    return tseed_visit_done(&db, "list the hosts");
 }
 
 int tseed_handle_hosts(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     tseed_host_list_t list;
-    const char *why;
-    const int status = tseed_rest_refuse_some(rest, "the list of hosts");
-    apr_status_t rv;
+    int status = tseed_rest_refuse_some(rest, "the list of hosts");
 
-    if (status != DECLINED) {
-        return status;
+    if (status == DECLINED) {
+        status = read_list(rest, &list);
     }
-    rv = read_list(rest, &list, &why);
-    return rv == APR_SUCCESS
+    return status == DECLINED
                ? tseed_reply_document(r, TSEED_BODY_JSON, tseed_host_document(&list, r->pool))
-               : tseed_reply_no_state(r, rv, why, "list the hosts");
+               : status;
 }
 
 /* DECLINED: the state of the host is changed. */
 static int drain(const tseed_rest_t *rest, int is_draining)
 {
     request_rec *r = rest->r;
-    const char *host = rest->route.host, *why;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    const char *host = rest->route.host;
+    tseed_visit_t db = tseed_visit_begin(r);
 
-    if (state) {
-        rv = tseed_hosts_drain(state, host, is_draining);
+    if (db.state) {
+        db.rv = tseed_hosts_drain(db.state, host, is_draining);
     }
-    why = tseed_child_release(state, r->pool);
-    if (rv == APR_NOTFOUND) {
+    tseed_visit_end(&db);
+    if (db.rv == APR_NOTFOUND) {
         return tseed_reply_error(r, HTTP_NOT_FOUND, "there is no host '%s'",
                                  tseed_text_quote(host, QUOTE_MAX, r->pool));
     }
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "change the state of the host");
+    if (db.rv != APR_SUCCESS) {
+        return tseed_visit_refuse(&db, "change the state of the host");
     }
     tseed_audit_note(r, "host '%s' is to be %s", host, is_draining ? "drained" : "active");
     return DECLINED;

@@ -233,10 +233,9 @@ int tseed_metrics_handler(request_rec *r)
                                  r->method);
     }
     if (!rest.board) {
-        apr_table_setn(r->headers_out, "Retry-After", "30");
-        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                                 "no layer is configured, or there is no memory for the task "
-                                 "table; the error log says which");
+        return tseed_reply_busy(r, 30,
+                                "no layer is configured, or there is no memory for the task "
+                                "table; the error log says which");
     }
     return answer(&rest);
 }

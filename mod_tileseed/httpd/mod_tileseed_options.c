@@ -264,6 +264,16 @@ const char *tseed_read_word(void *member, const tseed_option_t *option, const ch
                         tseed_text_quote(text, QUOTE_MAX, pool), list);
 }
 
+const char *tseed_read_switch(void *member, const tseed_option_t *option, const char *text,
+                              apr_pool_t *pool)
+{
+    static const char *const switches[] = {"off", "on", NULL};
+    static const tseed_option_t row = {.words = switches};
+
+    (void)option;
+    return tseed_read_word(member, &row, text, pool);
+}
+
 const char *tseed_read_text(void *member, const tseed_option_t *option, const char *text,
                             apr_pool_t *pool)
 {

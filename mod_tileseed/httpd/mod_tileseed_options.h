@@ -11,6 +11,7 @@
 
 #include <apr_pools.h>
 #include <apr_tables.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct tseed_option_t tseed_option_t;
@@ -31,12 +32,21 @@ struct tseed_option_t {
     const char *const *words; /* of tseed_read_word, NULL at the end */
 };
 
+/* Rows of a table; `type` is the struct that is filled. */
+#define TSEED_OPTION(name, read, type, member)                                                     \
+    {name, read, offsetof(type, member), 0, 0, NULL}
+#define TSEED_OPTION_RANGE(name, read, type, member, lowest, highest)                              \
+    {name, read, offsetof(type, member), lowest, highest, NULL}
+#define TSEED_OPTION_WORD(name, type, member, words)                                               \
+    {name, tseed_read_word, offsetof(type, member), 0, 0, words}
+
 tseed_option_read_t tseed_read_int;      /* int: decimal */
 tseed_option_read_t tseed_read_int64;    /* int64_t: decimal */
 tseed_option_read_t tseed_read_mode;     /* int: octal permission bits */
 tseed_option_read_t tseed_read_duration; /* apr_interval_time_t */
 tseed_option_read_t tseed_read_size;     /* int64_t */
 tseed_option_read_t tseed_read_word;     /* int or enum: index in option->words, any case */
+tseed_option_read_t tseed_read_switch;   /* int: off or on, 0 or 1; needs no row */
 tseed_option_read_t tseed_read_text;     /* const char *: anything */
 tseed_option_read_t tseed_read_list;     /* apr_array_header_t * of const char *: one more */
 

@@ -20,8 +20,6 @@
 #include "board/tseed_board_host.h"
 #include "board/tseed_gauges.h"
 #include "board/tseed_polls.h"
-#include "mod_tileseed_audit.h"
-#include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_overview.h"
@@ -167,21 +165,20 @@ static apr_status_t add_accepted(const tseed_rest_t *rest, apr_array_header_t *e
                                  tseed_overview_seeder_t *seeder, int64_t newest)
 {
     apr_array_header_t *rows;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (state) {
-        rv = tseed_rest_list(rest, state, &rows);
+    if (db.state) {
+        db.rv = tseed_rest_list(rest, db.state, &rows);
     }
-    tseed_child_release(state, rest->r->pool);
-    for (int i = 0; rv == APR_SUCCESS && i < rows->nelts; i++) {
+    tseed_visit_end(&db);
+    for (int i = 0; db.rv == APR_SUCCESS && i < rows->nelts; i++) {
         const tseed_status_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_status_row_t);
 
         if (row->id > newest && !has_entry(entries, row->id)) {
             enter_task(entries, seeder, &(entry_t){row->id, NO_SLOT, row->state != TSEED_RUNNING});
         }
     }
-    return rv;
+    return db.rv;
 }
 
 /* Reads a task of the board. Returns 0 if it has ended meanwhile. */
@@ -203,14 +200,12 @@ static int read_recorded(const tseed_rest_t *rest, tseed_overview_task_t *task, 
     apr_pool_t *pool = rest->r->pool;
     tseed_progress_t *progress = apr_palloc(pool, sizeof(*progress));
     tseed_task_t *record = NULL;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (state) {
-        rv = tseed_state_task_get(state, &record, progress, id, pool);
+    if (db.state) {
+        db.rv = tseed_state_task_get(db.state, &record, progress, id, pool);
     }
-    tseed_child_release(state, pool);
-    if (rv != APR_SUCCESS ||
+    if (tseed_visit_end(&db) != APR_SUCCESS ||
         (progress->state != TSEED_PENDING && progress->state != TSEED_RUNNING)) {
         return 0;
     }
@@ -253,18 +248,16 @@ static void read_tasks(const tseed_rest_t *rest, tseed_overview_t *overview, int
 static int64_t newest_accepted(const tseed_rest_t *rest)
 {
     int64_t newest = -1;
-    apr_status_t rv;
-    tseed_state_t *state;
+    tseed_visit_t db;
 
     if (tseed_rest_board_is_current(rest)) {
         return 0;
     }
-    state = tseed_child_acquire(&rv);
-    if (state && tseed_state_newest(state, &newest) != APR_SUCCESS) {
-        newest = -1;
+    db = tseed_visit_begin(rest->r);
+    if (db.state) {
+        db.rv = tseed_state_newest(db.state, &newest);
     }
-    tseed_child_release(state, rest->r->pool);
-    return newest;
+    return tseed_visit_end(&db) == APR_SUCCESS ? newest : -1;
 }
 
 /* ---- quota ---- */
@@ -432,27 +425,15 @@ int tseed_handle_overview(tseed_rest_t *rest)
 
 int tseed_handle_ask_again(tseed_rest_t *rest)
 {
-    request_rec *r = rest->r;
     const tseed_layer_t *layer = tseed_rest_find_layer(rest);
-    const char *why;
-    apr_status_t rv;
-    tseed_state_t *state;
+    apr_pool_t *pool = rest->r->pool;
 
-    if (!layer) {
-        return tseed_rest_unknown_layer(rest);
-    }
-    state = tseed_child_acquire(&rv);
-    if (state) {
-        rv = tseed_books_note_append(state, TSEED_USAGE_AGAIN,
-                                     apr_pstrcat(r->pool, layer->name, "\n", NULL));
-    }
-    why = tseed_child_release(state, r->pool);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "record the request");
-    }
-    tseed_audit_note(r, "the upstreams of layer '%s' are to be asked again", layer->name);
-    tseed_rest_announce(rest, APR_USEC_PER_SEC);
-    return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+    return layer ? tseed_rest_note(rest, tseed_books_note_append, TSEED_USAGE_AGAIN,
+                                   apr_pstrcat(pool, layer->name, "\n", NULL),
+                                   apr_psprintf(pool,
+                                                "the upstreams of layer '%s' are to be asked again",
+                                                layer->name))
+                 : tseed_rest_unknown_layer(rest);
 }
 
 int tseed_handle_upstreams(tseed_rest_t *rest)

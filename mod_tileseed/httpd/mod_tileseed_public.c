@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The public address of a location. */
+/* The public address of a location, and whether a client may go there. */
 #include "mod_tileseed_public.h"
+
+#include <string.h>
 
 #include <apr_strings.h>
 #include <apr_uri.h>
 #include <http_core.h>
-#include <string.h>
 
 /* A location within the directive's section has the same address with its own path behind. */
 const char *tseed_public_path(const tseed_dir_conf_t *dir, const char *base, apr_pool_t *pool)

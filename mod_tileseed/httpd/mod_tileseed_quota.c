@@ -10,7 +10,6 @@
 #include "base/tseed_ascii.h"
 #include "board/tseed_board_host.h"
 #include "mod_tileseed_audit.h"
-#include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
 #include "mod_tileseed_supervise.h"
 #include "protocol/tseed_quota_config.h"
@@ -58,25 +57,23 @@ static const char *root_of(const tseed_rest_t *rest)
                                                            : "cacheQuotaConfiguration";
 }
 
-apr_status_t tseed_rest_quota(const tseed_rest_t *rest, tseed_quota_config_t *config,
-                              const char **why)
+tseed_visit_t tseed_rest_quota(const tseed_rest_t *rest, tseed_quota_config_t *config)
 {
     apr_pool_t *pool = rest->r->pool;
     saved_t saved;
     const char *shown = tseed_board_quota_get(rest->board, &saved.version, pool);
-    apr_status_t rv = APR_SUCCESS;
+    tseed_visit_t db = {.r = rest->r, .rv = APR_SUCCESS};
 
     if (!shown || !tseed_rest_board_is_current(rest) ||
         tseed_quota_config_load(&saved.config, shown, pool) != NULL) {
-        tseed_state_t *state = tseed_child_acquire(&rv);
-
-        if (state) {
-            rv = load_saved(rest, state, &saved);
+        db = tseed_visit_begin(rest->r);
+        if (db.state) {
+            db.rv = load_saved(rest, db.state, &saved);
         }
-        *why = tseed_child_release(state, pool);
+        tseed_visit_end(&db);
     }
     *config = saved.config;
-    return rv;
+    return db;
 }
 
 /* ---- the address without suffix ---- */
@@ -129,14 +126,13 @@ int tseed_handle_quota_get(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     tseed_quota_config_t config;
-    const char *why;
-    apr_status_t rv = tseed_rest_quota(rest, &config, &why);
+    const tseed_visit_t db = tseed_rest_quota(rest, &config);
 
     if (rest->route.is_open) {
         rest->route.format = format_of_accept(r);
     }
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "read the disk quota");
+    if (db.rv != APR_SUCCESS) {
+        return tseed_visit_refuse(&db, "read the disk quota");
     }
     tseed_quota_config_limit(&config, rest->dir->layers, r->pool);
     return tseed_reply_document(
@@ -180,20 +176,19 @@ int tseed_handle_quota_put(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     change_t change = {0};
-    const char *why;
-    apr_status_t rv;
-    tseed_state_t *state;
+    tseed_visit_t db;
+    int status;
 
     if (rest->route.is_open) {
         rest->route.format = format_of_body(rest);
     }
-    state = tseed_child_acquire(&rv);
-    if (state) {
-        rv = change_saved(rest, state, &change);
+    db = tseed_visit_begin(r);
+    if (db.state) {
+        db.rv = change_saved(rest, db.state, &change);
     }
-    why = tseed_child_release(state, r->pool);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "change the disk quota");
+    status = tseed_visit_done(&db, "change the disk quota");
+    if (status != DECLINED) {
+        return status;
     }
     if (change.error) {
         return tseed_reply_error(r, change.quota.forbidden ? HTTP_FORBIDDEN : HTTP_BAD_REQUEST,

@@ -18,7 +18,8 @@
 #include "mod_tileseed_audit.h"
 #include "protocol/tseed_members.h"
 
-#define LINE_EVERY (60 * APR_USEC_PER_SEC)
+#define LINE_EVERY    (60 * APR_USEC_PER_SEC)
+#define STATE_SECONDS 5 /* until a client asks again that got none of the state */
 
 APLOG_USE_MODULE(tileseed);
 
@@ -58,6 +59,12 @@ int tseed_reply_document(request_rec *r, tseed_format_of_body_t format, const ch
                             body);
 }
 
+static int send_error(request_rec *r, int status, const char *text)
+{
+    tseed_audit_note(r, "%s", text);
+    return tseed_reply_send(r, status, "text/plain", tseed_escape_plain(text, r->pool));
+}
+
 int tseed_reply_error(request_rec *r, int status, const char *format, ...)
 {
     va_list args;
@@ -66,8 +73,19 @@ int tseed_reply_error(request_rec *r, int status, const char *format, ...)
     va_start(args, format);
     text = apr_pvsprintf(r->pool, format, args);
     va_end(args);
-    tseed_audit_note(r, "%s", text);
-    return tseed_reply_send(r, status, "text/plain", tseed_escape_plain(text, r->pool));
+    return send_error(r, status, text);
+}
+
+int tseed_reply_busy(request_rec *r, int seconds, const char *format, ...)
+{
+    va_list args;
+    const char *text;
+
+    va_start(args, format);
+    text = apr_pvsprintf(r->pool, format, args);
+    va_end(args);
+    apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, seconds));
+    return send_error(r, HTTP_SERVICE_UNAVAILABLE, text);
 }
 
 /* Filters that compress an answer mark its ETag, and don't take the mark away from a request. */
@@ -138,30 +156,30 @@ int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const
     const int level = level_of(why);
 
     ap_log_rerror(APLOG_MARK, level, rv, r, "TS0057: can't %s: %s", what, why);
-    apr_table_setn(r->headers_out, "Retry-After", "5");
-    if (APR_STATUS_IS_INCOMPLETE(rv)) {
-        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                                 "can't %s: the state database failed in the middle of it, and it "
-                                 "may be found done later; look before you send it again; the "
-                                 "error log says why",
-                                 what);
-    }
     if (APR_STATUS_IS_ENOSPC(rv)) {
+        apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, STATE_SECONDS));
         return tseed_reply_error(r, HTTP_INSUFFICIENT_STORAGE,
                                  "no space is left to %s; nothing was changed, make room in the "
                                  "state directory and send it again",
                                  what);
     }
-    if (r->method_number == M_GET) {
-        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                                 "can't %s: the state database can't be used now; ask again; the "
-                                 "error log says why",
-                                 what);
+    if (APR_STATUS_IS_INCOMPLETE(rv)) {
+        return tseed_reply_busy(r, STATE_SECONDS,
+                                "can't %s: the state database failed in the middle of it, and it "
+                                "may be found done later; look before you send it again; the "
+                                "error log says why",
+                                what);
     }
-    return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                             "can't %s: the state database can't be used now; nothing was changed, "
-                             "send it again; the error log says why",
-                             what);
+    if (r->method_number == M_GET) {
+        return tseed_reply_busy(r, STATE_SECONDS,
+                                "can't %s: the state database can't be used now; ask again; the "
+                                "error log says why",
+                                what);
+    }
+    return tseed_reply_busy(r, STATE_SECONDS,
+                            "can't %s: the state database can't be used now; nothing was changed, "
+                            "send it again; the error log says why",
+                            what);
 }
 
 /* Appends a brigade's data. OK, or the HTTP status to answer with; *ended: the end of the body was

@@ -17,6 +17,10 @@ int tseed_reply_document(request_rec *r, tseed_format_of_body_t format, const ch
 int tseed_reply_error(request_rec *r, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same with 503 and Retry-After. */
+int tseed_reply_busy(request_rec *r, int seconds, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* The same for a document of a map service, which declares UTF-8 and is labelled so. */
 int tseed_reply_service(request_rec *r, int status, const char *type, const char *body);
 

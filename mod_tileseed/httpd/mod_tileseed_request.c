@@ -59,8 +59,14 @@ const tseed_row_t *tseed_rest_live_row(const apr_array_header_t *live, int64_t i
 
 void tseed_rest_add_reason(const tseed_rest_t *rest, tseed_progress_t *progress)
 {
-    if ((progress->state == TSEED_PENDING || progress->state == TSEED_RUNNING) &&
-        tseed_board_is_standby(rest->board) && !*tseed_board_host_get(rest->board).active) {
+    if (progress->state != TSEED_PENDING && progress->state != TSEED_RUNNING) {
+        return;
+    }
+    if (tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_STOPPED) {
+        tseed_progress_tell(progress, TSEED_REASON_HOST,
+                            "waits for a start of httpd: its seeder has stopped");
+    } else if (tseed_board_is_standby(rest->board) &&
+               !*tseed_board_host_get(rest->board).active) {
         tseed_progress_tell(progress, TSEED_REASON_HOST,
                             "waits for a host: none works on this cache just now");
     }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The REST interface: from address and method to one of the handlers, which stand in
- * mod_tileseed_tasks.c, mod_tileseed_quota.c and other files.
- */
+/* The REST interface: which browsers' pages may send what, the files of the operators' page, and
+ * from address and method to one of the handlers, which stand in mod_tileseed_tasks.c,
+ * mod_tileseed_quota.c and other files. */
 #include "mod_tileseed_rest.h"
+
+#include <string.h>
 
 #include <apr_cstr.h>
 #include <apr_strings.h>
@@ -12,17 +14,319 @@
 #include <http_log.h>
 #include <http_protocol.h>
 #include <http_request.h>
-#include <string.h>
 
 #include "base/tseed_text.h"
+#include "mod_tileseed.h"
 #include "mod_tileseed_audit.h"
+#include "mod_tileseed_config.h"
 #include "mod_tileseed_handlers.h"
-#include "mod_tileseed_origin.h"
-#include "mod_tileseed_page.h"
+#include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_escape.h"
+#include "protocol/tseed_query.h"
 
 APLOG_USE_MODULE(tileseed);
+
+/* The operators' page: files of a directory that httpd's own handler sends. Any process and thread
+ * of httpd; the configuration is only read. */
+
+/* The operators' page.
+ *
+ * The page is a few files: mod_tileseed/page/ in the sources. The fixups hook gives a request one
+ * of them as its file, and httpd's own handler sends it, with ETag, ranges and 304. Access control
+ * has judged the request by then, as it judges every address of the REST interface.
+ */
+
+#ifndef TSEED_PAGE_DIR
+#define TSEED_PAGE_DIR "/usr/share/mod_tileseed/page"
+#endif
+
+#define INDEX "index.html"
+
+/* What a browser may load: files of this server, and what the page itself draws. */
+#define POLICY                                                                                     \
+    "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "         \
+    "form-action 'self'; frame-ancestors 'none'"
+
+/* Whether a path below the base of a location with TileSeedRest is an address of the page that
+ * TileSeedPage off takes away. Can't fail. */
+static int tseed_page_hides(const tseed_dir_conf_t *dir, const char *path)
+{
+    return dir->page == TSEED_OFF &&
+           (!*path || strcmp(path, "/") == 0 || strncmp(path, "/page/", strlen("/page/")) == 0);
+}
+
+/* The type of a file, or NULL if the page has no such files. With nosniff browsers believe nothing
+ * but an exact type. */
+static const char *type_of(const char *name)
+{
+    static const struct {
+        const char *suffix, *type;
+    } types[] = {
+        {".html", "text/html;charset=utf-8"},
+        {".css", "text/css;charset=utf-8"},
+        {".js", "text/javascript;charset=utf-8"},
+        {".svg", "image/svg+xml"},
+    };
+    const char *suffix = strrchr(name, '.');
+
+    for (size_t i = 0; suffix && i < sizeof(types) / sizeof(types[0]); i++) {
+        if (strcmp(suffix, types[i].suffix) == 0) {
+            return types[i].type;
+        }
+    }
+    return NULL;
+}
+
+/* The name of the file that the request is for; NULL: it is for none. */
+static const char *file_of(request_rec *r, const tseed_dir_conf_t *dir)
+{
+    const size_t length = strlen(dir->base);
+    tseed_route_t route;
+
+    if (r->method_number != M_GET || dir->page == TSEED_OFF ||
+        strncmp(r->uri, dir->base, length) != 0) {
+        return NULL;
+    }
+    route = tseed_route(r->uri + length, TSEED_METHOD_GET, r->pool);
+    if (route.action != TSEED_ACTION_PAGE) {
+        return NULL;
+    }
+    return route.file ? route.file : r->uri[length] ? INDEX : NULL;
+}
+
+static void set_headers(request_rec *r, const char *type)
+{
+    r->content_encoding = NULL; /* mod_mime may have seen one in a layer's name */
+    r->content_languages = NULL;
+    ap_set_content_type(r, type);
+    apr_table_setn(r->headers_out, "Cache-Control", "no-cache");
+    apr_table_setn(r->headers_out, "Content-Security-Policy", POLICY);
+    apr_table_setn(r->headers_out, "Cross-Origin-Opener-Policy", "same-origin");
+    apr_table_setn(r->headers_out, "Referrer-Policy", "no-referrer");
+    apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
+}
+
+/* If the request is for a file of the page that is there: names the file and httpd's own handler,
+ * and returns 1; the headers are set. 0: the request is the REST interface's to answer. fixups
+ * hook, request thread. */
+static int tseed_page_take(request_rec *r, const tseed_dir_conf_t *dir)
+{
+    const char *name = file_of(r, dir);
+    const char *type = name ? type_of(name) : NULL;
+    const char *path;
+    apr_finfo_t found;
+
+    if (!type) {
+        return 0;
+    }
+    path = apr_pstrcat(r->pool, dir->page_dir ? dir->page_dir : TSEED_PAGE_DIR, "/", name, NULL);
+    if (apr_stat(&found, path, APR_FINFO_MIN, r->pool) != APR_SUCCESS ||
+        found.filetype != APR_REG) {
+        return 0;
+    }
+    r->filename = (char *)path;
+    r->finfo = found;
+    r->path_info = apr_pstrdup(r->pool, "");
+    r->handler = "default-handler";
+    set_headers(r, type);
+    return 1;
+}
+
+/* The address without slash at its end leads to the one with it: addresses in the page are
+ * relative. Other requests that come here are for files that are not there. */
+static int handle_page(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+
+    if (strcmp(r->uri, rest->base) == 0) {
+        apr_table_setn(
+            r->headers_out, "Location",
+            apr_pstrcat(r->pool, tseed_public_path(rest->dir, rest->base, r->pool), "/", NULL));
+        return tseed_reply_error(r, HTTP_MOVED_PERMANENTLY,
+                                 "the page is at this address with a "
+                                 "slash at its end");
+    }
+    return tseed_reply_error(r, HTTP_NOT_FOUND,
+                             "the page has no such file; if it has none at all, TileSeedPage says "
+                             "where they are");
+}
+
+/* Whether a request was sent by a page of another site: TileSeedCheckOrigin. */
+
+/* Pages of other sites.
+ *
+ * A page can make a browser send requests to any server, with the credentials that the browser has
+ * for that server, and from the browser's network. So a page of another site could terminate all
+ * tasks. The browser says where the page comes from, in Origin (RFC 6454) and Sec-Fetch-Site (W3C
+ * Fetch Metadata). Other clients send neither header.
+ *
+ * A page is our own if its origin is the public address, the canonical name (when clients are to
+ * use it), or the host of the request. The host is not enough where nobody logs in: the owner of a
+ * page can let his own name point to our address after the page is loaded (DNS rebinding). The
+ * request passes where Require ip lets the browser in, or where there is no guard at all. So
+ * without a login the host must be one of our names, also for a browser that only reads. With a
+ * login the host may be any name: for the name of that owner the browser has no credentials of
+ * ours.
+ */
+
+static const char *without_port(const char *authority, const char *port, apr_pool_t *pool)
+{
+    size_t length = strlen(authority), behind = strlen(port);
+
+    return length > behind && strcmp(authority + length - behind, port) == 0
+               ? apr_pstrmemdup(pool, authority, length - behind)
+               : authority;
+}
+
+/* Whether a page comes from the host that the client calls us by. Its scheme does not count: a
+ * proxy may have ended TLS before us. */
+static int is_of_host(const request_rec *r, const char *origin)
+{
+    const char *host = apr_table_get(r->headers_in, "Host");
+    const char *authority = strstr(origin, "://");
+    const char *usual = apr_cstr_casecmpn(origin, "https:", 6) == 0 ? ":443" : ":80";
+
+    return host && authority &&
+           apr_cstr_casecmp(without_port(authority + 3, usual, r->pool),
+                            without_port(host, usual, r->pool)) == 0;
+}
+
+/* No name: an address, or what every browser takes for one. */
+static int is_address(const char *host)
+{
+    return *host == '[' || !host[strspn(host, "0123456789.")] ||
+           apr_cstr_casecmp(host, "localhost") == 0;
+}
+
+static int is_among(const apr_array_header_t *names, const char *host)
+{
+    for (int i = 0; names && i < names->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(names, i, const char *);
+
+        if (name && ap_strcasecmp_match(host, name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether the name by which the client calls us is one of this virtual host's, without its port. */
+static int is_our_name(const request_rec *r)
+{
+    const server_rec *server = r->server;
+    const char *host = r->hostname; /* of the Host header, in lower case */
+
+    return host &&
+           (is_address(host) || strchr(host, ':') || is_among(server->names, host) ||
+            is_among(server->wild_names, host) ||
+            (server->server_hostname && apr_cstr_casecmp(server->server_hostname, host) == 0));
+}
+
+static int is_canonical(request_rec *r, const char *origin)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+
+    return core->use_canonical_name == USE_CANONICAL_NAME_ON &&
+           apr_cstr_casecmp(origin, ap_construct_url(r->pool, "", r)) == 0;
+}
+
+static int is_public(const request_rec *r, const tseed_dir_conf_t *dir, const char *origin)
+{
+    const char *ours = tseed_public_origin(dir, r->pool);
+
+    return ours && apr_cstr_casecmp(origin, ours) == 0;
+}
+
+static int is_let_in(const tseed_dir_conf_t *dir, const char *origin)
+{
+    for (int i = 0; dir->origins && i < dir->origins->nelts; i++) {
+        if (apr_cstr_casecmp(origin, APR_ARRAY_IDX(dir->origins, i, const char *)) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* "none" is a person, "same-origin" a page of the origin that the browser asks. */
+static int is_sent_by_another_site(const request_rec *r)
+{
+    const char *site = apr_table_get(r->headers_in, "Sec-Fetch-Site");
+
+    return site && apr_cstr_casecmp(site, "none") != 0 &&
+           apr_cstr_casecmp(site, "same-origin") != 0;
+}
+
+static const char *foreign(const request_rec *r, const char *origin)
+{
+    return apr_psprintf(r->pool,
+                        "a page of another site (%s) may not do this; TileSeedCheckOrigin can "
+                        "allow it",
+                        origin);
+}
+
+/* Every browser says that it is Mozilla, and a page can't change that. */
+static int is_browser(const request_rec *r)
+{
+    const char *agent = apr_table_get(r->headers_in, "User-Agent");
+
+    return (agent && strncmp(agent, "Mozilla/", 8) == 0) ||
+           apr_table_get(r->headers_in, "Sec-Fetch-Site");
+}
+
+/* Whether the name by which a browser calls us is one of an origin that may send requests. */
+static int is_name_let_in(const request_rec *r, const tseed_dir_conf_t *dir)
+{
+    const char *host = apr_table_get(r->headers_in, "Host");
+    const char *http = apr_pstrcat(r->pool, "http://", host ? host : "", NULL);
+    const char *https = apr_pstrcat(r->pool, "https://", host ? host : "", NULL);
+
+    return is_let_in(dir, http) || is_let_in(dir, https) || is_public(r, dir, http) ||
+           is_public(r, dir, https);
+}
+
+/* A page may read what comes from the name of its own server, without saying so in a header. */
+static const char *refuse_reading(request_rec *r, const tseed_dir_conf_t *dir)
+{
+    return r->user || !is_browser(r) || is_our_name(r) || is_name_let_in(r, dir)
+               ? NULL
+               : apr_psprintf(r->pool,
+                              "nobody has logged in, and %s is none of this server's names, so a "
+                              "browser may not read this; ServerName, ServerAlias, "
+                              "TileSeedPublicURL or TileSeedCheckOrigin can say that it is",
+                              r->hostname ? r->hostname : "an empty name");
+}
+
+/* Why a request that changes something is not let in, a sentence in the request's pool; NULL: it is
+ * no request of another site's page. Request thread. */
+static const char *tseed_origin_refusal(request_rec *r, const tseed_dir_conf_t *dir)
+{
+    const char *origin = apr_table_get(r->headers_in, "Origin");
+
+    if (dir->check_origin == TSEED_OFF) {
+        return NULL;
+    }
+    if (r->method_number == M_GET) {
+        return refuse_reading(r, dir);
+    }
+    if (!origin) {
+        return is_sent_by_another_site(r) ? foreign(r, "its browser says so") : NULL;
+    }
+    if (is_let_in(dir, origin) || is_public(r, dir, origin) || is_canonical(r, origin)) {
+        return NULL;
+    }
+    if (!is_of_host(r, origin) || is_sent_by_another_site(r)) {
+        return foreign(r, origin);
+    }
+    return r->user || is_our_name(r)
+               ? NULL
+               : apr_psprintf(
+                     r->pool,
+                     "a page of %s may not do this: nobody has logged in, and the name is "
+                     "none of this server's; ServerName, ServerAlias, TileSeedPublicURL or "
+                     "TileSeedCheckOrigin can say that it is",
+                     origin);
+}
 
 #define HANDLER   "tileseed"
 #define QUOTE_MAX 200 /* of what the client sent, in a message */
@@ -92,37 +396,49 @@ static int not_allowed(tseed_rest_t *rest, unsigned allowed)
 
 typedef int handler_t(tseed_rest_t *rest);
 
+/* What may stand in a query. */
+static const char *const no_key[] = {NULL};
+static const char *const keys_of_tasks[] = {"state", "layer", "limit", "before", NULL};
+static const char *const keys_of_failures[] = {"limit", "after", NULL};
+static const char *const keys_of_usage[] = {"tileset", "limit", "after", NULL};
+static const char *const keys_of_forget[] = {"tiles", NULL};
+static const char *const keys_of_coverage[] = {"bbox", "cells", NULL};
+
 /* One row an action. The body is read before the handler is called. An action that changes
- * something is refused while another httpd works on the state. */
+ * something is refused while another httpd works on the state. One that changes something and has
+ * no body takes no query either, unless it has keys. `keys`: what the query may have; NULL: the
+ * handler judges it, or the address is one of GeoWebCache, whose clients may say what they like
+ * there, or one that only collectors of metrics and browsers ask. */
 static const struct {
     handler_t *handle;
     int has_body, changes;
+    const char *const *keys;
 } actions[] = {
-    [TSEED_ACTION_PAGE] = {tseed_handle_page, 0, 0},
+    [TSEED_ACTION_PAGE] = {handle_page, 0, 0},
     [TSEED_ACTION_SEED] = {tseed_handle_seed, 1, 1},
     [TSEED_ACTION_LIST] = {tseed_handle_list, 0, 0},
     [TSEED_ACTION_KILL] = {tseed_handle_kill, 1, 1},
     [TSEED_ACTION_QUOTA_GET] = {tseed_handle_quota_get, 0, 0},
     [TSEED_ACTION_QUOTA_PUT] = {tseed_handle_quota_put, 1, 1},
-    [TSEED_ACTION_USAGE] = {tseed_handle_usage, 0, 0},
-    [TSEED_ACTION_FORGET] = {tseed_handle_forget, 0, 1},
+    [TSEED_ACTION_USAGE] = {tseed_handle_usage, 0, 0, keys_of_usage},
+    [TSEED_ACTION_FORGET] = {tseed_handle_forget, 0, 1, keys_of_forget},
     [TSEED_ACTION_DROP] = {tseed_handle_drop, 0, 1},
     [TSEED_ACTION_RECONCILE] = {tseed_handle_reconcile, 0, 1},
     [TSEED_ACTION_CLEANUP] = {tseed_handle_cleanup, 0, 1},
-    [TSEED_ACTION_TASKS] = {tseed_handle_tasks, 0, 0},
-    [TSEED_ACTION_TASK_GET] = {tseed_handle_task_get, 0, 0},
+    [TSEED_ACTION_TASKS] = {tseed_handle_tasks, 0, 0, keys_of_tasks},
+    [TSEED_ACTION_TASK_GET] = {tseed_handle_task_get, 0, 0, no_key},
     [TSEED_ACTION_TASK_DELETE] = {tseed_handle_task_delete, 0, 1},
-    [TSEED_ACTION_FAILURES] = {tseed_handle_failures, 0, 0},
+    [TSEED_ACTION_FAILURES] = {tseed_handle_failures, 0, 0, keys_of_failures},
     [TSEED_ACTION_ESTIMATE] = {tseed_handle_estimate, 1, 0},
-    [TSEED_ACTION_LAYERS] = {tseed_handle_layers, 0, 0},
-    [TSEED_ACTION_OVERVIEW] = {tseed_handle_overview, 0, 0},
-    [TSEED_ACTION_UPSTREAMS] = {tseed_handle_upstreams, 0, 0},
+    [TSEED_ACTION_LAYERS] = {tseed_handle_layers, 0, 0, no_key},
+    [TSEED_ACTION_OVERVIEW] = {tseed_handle_overview, 0, 0, no_key},
+    [TSEED_ACTION_UPSTREAMS] = {tseed_handle_upstreams, 0, 0, no_key},
     [TSEED_ACTION_ASK_AGAIN] = {tseed_handle_ask_again, 0, 1},
     [TSEED_ACTION_METRICS] = {tseed_handle_metrics, 0, 0},
-    [TSEED_ACTION_COVERAGE] = {tseed_handle_coverage, 0, 0},
+    [TSEED_ACTION_COVERAGE] = {tseed_handle_coverage, 0, 0, keys_of_coverage},
     [TSEED_ACTION_RETRY] = {tseed_handle_retry, 0, 1},
-    [TSEED_ACTION_HOSTS] = {tseed_handle_hosts, 0, 0},
-    [TSEED_ACTION_DRAIN] = {tseed_handle_drain, 1, 1},
+    [TSEED_ACTION_HOSTS] = {tseed_handle_hosts, 0, 0, no_key},
+    [TSEED_ACTION_DRAIN] = {tseed_handle_drain, 1, 1, no_key},
 };
 
 /* A request that no action can take may have been meant to change something. */
@@ -139,6 +455,12 @@ static int is_encoded(const request_rec *r)
     return coding && *coding && apr_cstr_casecmp(coding, "identity") != 0;
 }
 
+/* Whether the action takes nothing but its address. */
+static int is_bare(tseed_action_t action)
+{
+    return actions[action].changes && !actions[action].has_body;
+}
+
 static int run_action(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
@@ -146,7 +468,7 @@ static int run_action(tseed_rest_t *rest)
     apr_off_t most = (apr_off_t)rest->conf->settings.max_request_body;
     int status;
 
-    if (actions[action].has_body) {
+    if (actions[action].has_body || actions[action].changes) {
         status = tseed_reply_body(r, &rest->body, &rest->length, most);
         if (status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
             return tseed_reply_error(r, status,
@@ -167,6 +489,11 @@ static int run_action(tseed_rest_t *rest)
                                  r->pool));
         }
     }
+    if (is_bare(action) && !tseed_body_is_empty(rest->body, rest->length)) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST,
+                                 "nothing can be said in the body here, it would narrow nothing: "
+                                 "send none");
+    }
     return actions[action].handle(rest);
 }
 
@@ -178,16 +505,13 @@ static int refuse_for_now(const tseed_rest_t *rest)
     request_rec *r = rest->r;
 
     if (tseed_board_is_fenced(rest->board)) {
-        apr_table_setn(r->headers_out, "Retry-After", "2");
-        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                                 "a new build of the module is taking over; send it again");
+        return tseed_reply_busy(r, 2, "a new build of the module is taking over; send it again");
     }
     if (actions[rest->route.action].changes &&
         tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_LOCKED_OUT) {
-        apr_table_setn(r->headers_out, "Retry-After", "30");
-        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                                 "another httpd works on this server's state directory; send it "
-                                 "to that one, or again when it has stopped");
+        return tseed_reply_busy(r, 30,
+                                "another httpd works on this server's state directory; send it "
+                                "to that one, or again when it has stopped");
     }
     return DECLINED;
 }
@@ -216,21 +540,26 @@ static int refuse(tseed_rest_t *rest)
         return route->allowed ? not_allowed(rest, route->allowed) : not_found(rest);
     }
     if (!rest->board) {
-        apr_table_setn(r->headers_out, "Retry-After", "30");
-        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                                 "no layer is configured, or there is no memory for the task "
-                                 "table; the error log says which");
+        return tseed_reply_busy(r, 30,
+                                "no layer is configured, or there is no memory for the task "
+                                "table; the error log says which");
     }
     status = refuse_for_now(rest);
     if (status != DECLINED) {
         return status;
     }
-    if (actions[route->action].changes && !actions[route->action].has_body && r->args && *r->args) {
-        return tseed_reply_error(r, HTTP_BAD_REQUEST,
-                                 "nothing can be said in the query here, it would narrow nothing: "
-                                 "leave out '%s'",
-                                 tseed_text_quote(tseed_escape_plain(r->args, r->pool), QUOTE_MAX,
-                                                  r->pool));
+    if (is_bare(route->action) && !actions[route->action].keys && r->args && *r->args) {
+        return tseed_reply_error(
+            r, HTTP_BAD_REQUEST,
+            "nothing can be said in the query here, it would narrow nothing: "
+            "leave out '%s'",
+            tseed_text_quote(tseed_escape_plain(r->args, r->pool), QUOTE_MAX, r->pool));
+    }
+    problem = actions[route->action].keys
+                  ? tseed_query_refusal(r->args, actions[route->action].keys, r->pool)
+                  : NULL;
+    if (problem) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", problem);
     }
     problem = tseed_origin_refusal(r, rest->dir);
     return problem ? tseed_reply_error(r, HTTP_FORBIDDEN, "%s", problem) : DECLINED;

@@ -73,10 +73,9 @@ static void read_tasks(section_t *section, const tseed_board_t *board)
 static void read_quota(section_t *section, const tseed_rest_t *rest)
 {
     tseed_quota_config_t config;
-    const char *why;
 
     section->used = section->limit = -1;
-    if (tseed_rest_quota(rest, &config, &why) == APR_SUCCESS && config.enabled) {
+    if (tseed_rest_quota(rest, &config).rv == APR_SUCCESS && config.enabled) {
         section->limit = config.quota.bytes;
     }
     tseed_rest_used(rest, &section->used);

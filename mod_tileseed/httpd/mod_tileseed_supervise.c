@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The parent's part: the supervision of the seeder.
+/* The parent's part: the supervision of the seeder, and what outlives a restart.
  *
  * Everything about the seeder's process belongs to a sub-pool of pconf, because its callback is
  * code of a shared object that is unloaded with pconf. The parent is root, and every process that
@@ -8,15 +8,7 @@
  */
 #include "mod_tileseed_supervise.h"
 
-#include <ap_listen.h>
-#include <ap_mpm.h>
-#include <apr_signal.h>
-#include <apr_strings.h>
-#include <http_config.h>
-#include <http_core.h>
-#include <http_log.h>
 #include <locale.h>
-#include <mpm_common.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -25,21 +17,173 @@
 #include <unistd.h>
 #include <unixd.h>
 
+#include <ap_listen.h>
+#include <ap_mpm.h>
+#include <apr_shm.h>
+#include <apr_signal.h>
+#include <apr_strings.h>
+#include <http_config.h>
+#include <http_core.h>
+#include <http_log.h>
+#include <httpd.h>
+#include <mpm_common.h>
+
 #include "base/tseed_clock.h"
+#include "base/tseed_thread.h"
+#include "board/tseed_board.h"
 #include "board/tseed_counters.h"
 #include "mod_tileseed.h"
-#include "mod_tileseed_descriptors.h"
 #include "mod_tileseed_dirs.h"
-#include "mod_tileseed_retained.h"
+#include "protocol/tseed_settings.h"
+#include "seeder/tseed_miss.h"
 #include "seeder/tseed_seeder.h"
+
+APLOG_USE_MODULE(tileseed);
+
+/* What outlives a generation: the board's segment, the doorbell, the miss socket. These belong to
+ * the process pool and are found again through retained data, so that the children of two
+ * generations see one table. post_config of the real pass, parent. */
+
+/* Retained data: plain data that points to nothing in this shared object, because httpd loads the
+ * shared object anew between two generations. Earlier and later builds find the data too. So a
+ * record never changes, and new data gets a record of its own. */
+
+typedef struct {
+    void *segment;
+    apr_size_t size;
+    int doorbell;
+} retained_t;
+
+/* What the parent has noted about the segment in its own memory. */
+typedef struct {
+    void *segment; /* of which it is said; another: an earlier build has made that one */
+    uint64_t layout, generation;
+    unsigned slots, workers;
+} retained_shape_t;
+
+typedef struct {
+    int ends[2];
+} retained_miss_socket_t;
+
+/* A record of that size, zeroed when it is made. */
+static void *record_get(const char *key, apr_size_t size)
+{
+    void *record = ap_retained_data_get(key);
+
+    return record ? record : ap_retained_data_create(key, size);
+}
+
+static retained_t *retained_get(server_rec *server)
+{
+    const int is_first = ap_retained_data_get("mod_tileseed-board") == NULL;
+    retained_t *retained = record_get("mod_tileseed-board", sizeof(*retained));
+
+    if (is_first) {
+        retained->doorbell = tseed_thread_bell();
+        if (retained->doorbell < 0) {
+            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, server, "TS0008: no doorbell");
+        }
+    }
+    return retained;
+}
+
+/* The eventfd that children ring; -1: there is none. */
+static int tseed_retained_doorbell(server_rec *server)
+{
+    return retained_get(server)->doorbell;
+}
+
+/* The name that earlier builds gave the socket: a graceful restart into this build finds theirs. */
+#define MISS_SOCKET_KEY "mod_tileseed-hatch"
+
+/* One end of the miss socket (seeder/tseed_miss.h): 0 is the seeder's, 1 the children's. -1: there
+ * is none. */
+static int tseed_retained_miss_socket(int end, int most, server_rec *server)
+{
+    const int is_first = ap_retained_data_get(MISS_SOCKET_KEY) == NULL;
+    retained_miss_socket_t *retained = record_get(MISS_SOCKET_KEY, sizeof(*retained));
+
+    if (is_first) {
+        apr_status_t rv = tseed_miss_open(retained->ends, most);
+
+        if (rv != APR_SUCCESS) {
+            retained->ends[0] = retained->ends[1] = -1;
+            ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
+                         "TS0009: missing tiles can't be asked for; they are answered 503");
+        }
+    }
+    return retained->ends[end];
+}
+
+/* ---- board ---- */
+
+static tseed_board_t *board_make(retained_t *retained, retained_shape_t *shape, server_rec *server,
+                                 apr_pool_t *pconf)
+{
+    apr_size_t size = tseed_board_size(shape->slots, shape->workers);
+    apr_shm_t *shm;
+    apr_status_t rv = apr_shm_create(&shm, size + 64, NULL, server->process->pool);
+
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,
+                     "TS0006: no shared memory of %" APR_SIZE_T_FMT " bytes for the task table; "
+                     "lower TileSeedMaxTasks",
+                     size);
+        return NULL;
+    }
+    /* the segment begins 8 bytes behind a cache line */
+    shape->segment = retained->segment =
+        (void *)(((uintptr_t)apr_shm_baseaddr_get(shm) + 63) & ~(uintptr_t)63);
+    retained->size = size;
+    shape->layout = tseed_board_layout();
+    return tseed_board_init(shape->segment, shape->slots, shape->workers, pconf);
+}
+
+static tseed_board_t *board_get(retained_t *retained, retained_shape_t *shape, unsigned slots,
+                                server_rec *server, apr_pool_t *pconf)
+{
+    const int is_known = shape->segment == retained->segment;
+    tseed_board_t *board = retained->segment
+                               ? tseed_board_attach(retained->segment, is_known ? shape->layout : 0,
+                                                    shape->slots, shape->workers, pconf)
+                               : NULL;
+
+    if (!board) {
+        shape->slots = slots;
+        shape->workers = TSEED_WORKERS_MAX;
+        return board_make(retained, shape, server, pconf);
+    }
+    if (shape->slots != slots) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     "TS0007: a changed TileSeedMaxTasks takes effect when httpd is stopped and "
+                     "started");
+    }
+    return board;
+}
+
+/* Finds the board of an earlier generation, or makes a new one: at the first start, and when
+ * another build laid the board out. The new generation of the configuration is noted on the board.
+ * NULL when there is no memory, which is logged. */
+static tseed_board_t *tseed_retained_board(uint64_t *generation, const tseed_settings_t *settings,
+                                           server_rec *server, apr_pool_t *pconf)
+{
+    retained_shape_t *shape = record_get("mod_tileseed-shape", sizeof(*shape));
+    tseed_board_t *board =
+        board_get(retained_get(server), shape, (unsigned)settings->max_tasks + TSEED_SPARE_SLOTS,
+                  server, pconf);
+
+    *generation = ++shape->generation;
+    if (board) {
+        tseed_board_generation_set(board, *generation);
+    }
+    return board;
+}
 
 #define STOP_GRACE      (3 * APR_USEC_PER_SEC)  /* beyond TileSeedStopTimeout, to record */
 #define SIGN_OF_LIFE    (10 * APR_USEC_PER_SEC) /* a seeder gives one each second */
 #define FAST_DEATH      (60 * APR_USEC_PER_SEC)
 #define BACK_OFF_SHIFTS 5                       /* at most 32 s */
 #define LOOK_EVERY      (10 * APR_USEC_PER_SEC) /* httpd's monitor hook, at most */
-
-APLOG_USE_MODULE(tileseed);
 
 /* This generation's supervision; in pconf. */
 typedef struct {
@@ -436,10 +580,8 @@ int tseed_supervise_responds(void)
 
 void tseed_supervise_ring(void)
 {
-    static const uint64_t one = 1;
-
-    if (current && write(current->setup.doorbell, &one, sizeof(one)) < 0) {
-        /* the counter is full: the seeder has been rung for already */
+    if (current) {
+        tseed_thread_ring(current->setup.doorbell);
     }
 }
 

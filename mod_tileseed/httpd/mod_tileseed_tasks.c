@@ -18,7 +18,6 @@
 #include "base/tseed_text.h"
 #include "board/tseed_board_host.h"
 #include "mod_tileseed_audit.h"
-#include "mod_tileseed_child.h"
 #include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
@@ -55,17 +54,15 @@ static int has(const apr_array_header_t *ids, int64_t id)
  */
 static int look_for_confirmed(const tseed_rest_t *rest, apr_array_header_t *terminated)
 {
-    apr_pool_t *pool = rest->r->pool;
     apr_array_header_t *waiting;
     int count = 0;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (state) {
-        rv = tseed_state_terminations(state, &waiting, pool);
+    if (db.state) {
+        db.rv = tseed_state_terminations(db.state, &waiting, rest->r->pool);
     }
-    tseed_child_release(state, pool);
-    for (int i = 0; rv == APR_SUCCESS && i < terminated->nelts; i++) {
+    tseed_visit_end(&db);
+    for (int i = 0; db.rv == APR_SUCCESS && i < terminated->nelts; i++) {
         tseed_terminated_t *task = &APR_ARRAY_IDX(terminated, i, tseed_terminated_t);
 
         task->confirmed = !has(waiting, task->id);
@@ -287,17 +284,18 @@ apr_status_t tseed_rest_list(const tseed_rest_t *rest, tseed_state_t *state,
 static int layer_is_known(const tseed_rest_t *rest)
 {
     const char *layer = rest->route.layer;
-    apr_status_t rv;
-    tseed_state_t *state;
+    tseed_visit_t db;
     int has = 0;
 
     if (!layer || tseed_rest_find_layer(rest)) {
         return 1;
     }
-    state = tseed_rest_sees(rest, layer) ? tseed_child_acquire(&rv) : NULL;
-    if (state) {
-        tseed_state_has_tasks(state, &has, layer);
-        tseed_child_release(state, rest->r->pool);
+    if (tseed_rest_sees(rest, layer)) {
+        db = tseed_visit_begin(rest->r);
+        if (db.state) {
+            tseed_state_has_tasks(db.state, &has, layer);
+        }
+        tseed_visit_end(&db);
     }
     return has;
 }
@@ -305,11 +303,9 @@ static int layer_is_known(const tseed_rest_t *rest)
 /* The rows of the route's layer, or of all. DECLINED, or OK with the refusal sent. */
 static int list(tseed_rest_t *rest, apr_array_header_t **rows)
 {
-    request_rec *r = rest->r;
     const apr_array_header_t *live;
-    const char *why;
-    apr_status_t rv;
-    tseed_state_t *state;
+    tseed_visit_t db;
+    int status;
 
     if (!layer_is_known(rest)) {
         return tseed_rest_unknown_layer(rest);
@@ -319,16 +315,15 @@ static int list(tseed_rest_t *rest, apr_array_header_t **rows)
         return DECLINED;
     }
     live = tseed_rest_live(rest, rest->route.layer);
-    state = tseed_child_acquire(&rv);
-    if (state) {
-        rv = tseed_rest_list(rest, state, rows);
+    db = tseed_visit_begin(rest->r);
+    if (db.state) {
+        db.rv = tseed_rest_list(rest, db.state, rows);
     }
-    why = tseed_child_release(state, r->pool);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "list the tasks");
+    status = tseed_visit_done(&db, "list the tasks");
+    if (status == DECLINED) {
+        take_higher(*rows, live);
     }
-    take_higher(*rows, live);
-    return DECLINED;
+    return status;
 }
 
 int tseed_handle_list(tseed_rest_t *rest)
@@ -402,22 +397,20 @@ int tseed_rest_terminate(const tseed_rest_t *rest, apr_array_header_t **terminat
                          tseed_termination_t *what)
 {
     request_rec *r = rest->r;
-    const char *why;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    tseed_visit_t db = tseed_visit_begin(r);
+    int status;
 
     what->now = apr_time_now();
     what->reason = apr_psprintf(r->pool, "terminated by %s", r->user ? r->user : "anybody");
-    if (state) {
-        rv = tseed_state_terminate(state, terminated, what, r->pool);
+    if (db.state) {
+        db.rv = tseed_state_terminate(db.state, terminated, what, r->pool);
     }
-    why = tseed_child_release(state, r->pool);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "terminate tasks");
+    status = tseed_visit_done(&db, "terminate tasks");
+    if (status == DECLINED) {
+        note_terminated(r, *terminated);
+        confirm(rest, *terminated);
     }
-    note_terminated(r, *terminated);
-    confirm(rest, *terminated);
-    return DECLINED;
+    return status;
 }
 
 static int reply_terminated(const tseed_rest_t *rest, const char *code,
@@ -453,17 +446,14 @@ static int kill_all(tseed_rest_t *rest)
 /* Whether the task is one of the route's layer. */
 static int is_of_layer(const tseed_rest_t *rest, int64_t id)
 {
-    apr_pool_t *pool = rest->r->pool;
     tseed_task_t *task = NULL;
     tseed_progress_t progress;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (state) {
-        rv = tseed_state_task_get(state, &task, &progress, id, pool);
+    if (db.state) {
+        db.rv = tseed_state_task_get(db.state, &task, &progress, id, rest->r->pool);
     }
-    tseed_child_release(state, pool);
-    return rv == APR_SUCCESS && strcmp(task->layer, rest->route.layer) == 0;
+    return tseed_visit_end(&db) == APR_SUCCESS && strcmp(task->layer, rest->route.layer) == 0;
 }
 
 static int kill_thread(tseed_rest_t *rest, const apr_table_t *form)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Tiles: a file to the client.
+/* Tiles: whether a client may have one, and a file to the client.
  *
  * The handler delivers the file of a tile as httpd's own handler would, with one difference: it
  * asks for size and time after it has opened the file. A seed may rename another tile over the name
@@ -8,36 +8,125 @@
  */
 #include "mod_tileseed_tiles.h"
 
-#include <apr_date.h>
-#include <apr_portable.h>
-#include <apr_strings.h>
 #include <fcntl.h>
-#include <http_core.h>
-#include <http_log.h>
-#include <http_protocol.h>
-#include <http_request.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <apr_date.h>
+#include <apr_file_info.h>
+#include <apr_portable.h>
+#include <apr_strings.h>
+#include <http_core.h>
+#include <http_log.h>
+#include <http_protocol.h>
+#include <http_request.h>
+#include <httpd.h>
 #include <util_filter.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_digest.h"
 #include "board/tseed_hits.h"
+#include "image/tseed_blank.h"
+#include "image/tseed_cutter.h"
 #include "mod_tileseed.h"
-#include "mod_tileseed_access.h"
-#include "mod_tileseed_blanks.h"
 #include "mod_tileseed_outcome.h"
 #include "mod_tileseed_reply.h"
 #include "mod_tileseed_services.h"
 #include "mod_tileseed_supervise.h"
-#include "mod_tileseed_wanted.h"
 #include "mod_tileseed_wait.h"
+#include "mod_tileseed_wanted.h"
 #include "seeder/tseed_miss.h"
+#include "store/tseed_atlas.h"
 #include "store/tseed_store.h"
 
 APLOG_USE_MODULE(tileseed);
+
+/* The blank tiles that layers with TileSeedOnMiss empty serve. */
+
+/* Blank tiles, made once for each format in each grid set. */
+
+static void make(tseed_chart_t *chart, server_rec *server, apr_pool_t *pool)
+{
+    const tseed_gridset_t *gridset = chart->subset->gridset;
+
+    for (int i = 0; i < chart->count; i++) {
+        tseed_served_t *served = &chart->served[i];
+        const char *problem =
+            tseed_blank_make(&served->blank, &served->blank_length, served->tileset.format,
+                             gridset->tile_width, gridset->tile_height, pool);
+
+        if (problem) {
+            ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,
+                         "TS0014: layer %s: no empty tile could be made, 404 is answered: %s",
+                         chart->layer->name, problem);
+        }
+    }
+}
+
+/* Makes the blank tiles of an atlas, in `pool`. Where one can't be made, the log says so.
+ * post_config, parent. */
+static void tseed_blanks_make(const tseed_atlas_t *atlas, server_rec *server, apr_pool_t *pool)
+{
+    for (tseed_chart_t *const *chart = tseed_atlas_charts(atlas); *chart; chart++) {
+        if ((*chart)->layer->on_miss == TSEED_ON_MISS_EMPTY) {
+            make(*chart, server, pool);
+        }
+    }
+}
+
+/* Access to a tile that was not there when httpd looked. */
+
+/* Authorising again.
+ *
+ * Before the handler runs, httpd walks down to the request's file and applies the <Directory>
+ * sections on the way. If httpd follows symbolic links, it believes tseed_tiles_translate that the
+ * file exists, and applies all sections. If httpd does not follow links, it looks at each directory
+ * and stops at the first missing one: the sections of the directories below do not apply. When the
+ * tile has been stored all directories exist. So a subrequest for the same address is looked up
+ * then, to which all sections apply.
+ */
+
+/* Whether httpd's walk came as far as the file. httpd keeps the path without doubled slashes. */
+static int was_walked(const request_rec *r, const char *path)
+{
+    char *merged;
+
+    return strcmp(r->filename, path) == 0 ||
+           (apr_filepath_merge(&merged, NULL, path, APR_FILEPATH_NOTRELATIVE, r->pool) ==
+                APR_SUCCESS &&
+            strcmp(r->filename, merged) == 0);
+}
+
+static const char *address_of(const request_rec *r)
+{
+    return apr_pstrcat(r->pool, ap_os_escape_path(r->pool, r->uri, 1), r->args ? "?" : NULL,
+                       r->args, NULL);
+}
+
+/* Whether the client may see the file at `path`, which was made while the request waited. Returns
+ * OK, the status with which httpd refuses, or HTTP_NOT_FOUND when httpd still finds no directory of
+ * the file. From now on the <Directory> sections of the file decide about the answer's headers.
+ * Request thread. */
+static int tseed_access_again(request_rec *r, const char *path)
+{
+    request_rec *again;
+
+    if (was_walked(r, path)) {
+        return OK;
+    }
+    again = ap_sub_req_method_uri("GET", address_of(r), r, NULL);
+    if (again->status != HTTP_OK) {
+        r->err_headers_out = apr_table_overlay(r->pool, r->err_headers_out, again->err_headers_out);
+        return again->status;
+    }
+    if (!was_walked(again, path)) {
+        return HTTP_NOT_FOUND;
+    }
+    r->per_dir_config = again->per_dir_config; /* the subrequest lives as long as the request */
+    return OK;
+}
 
 #define HANDLER   "tileseed-tiles"
 #define ASKS_MOST 3
@@ -55,6 +144,10 @@ APLOG_USE_MODULE(tileseed);
 
 /* Bytes of a tile that is read, not mapped. */
 #define SMALL 32768
+
+/* No tile is longer: that of an encoder that fails to compress, twice, and what is around it. */
+#define BYTES_A_PIXEL 16
+#define BYTES_MORE    65536
 
 /* ---- preparation ---- */
 
@@ -352,11 +445,29 @@ static apr_status_t open_file(request_rec *r, const char *path, apr_file_t **fil
 static int send_busy(request_rec *r, const tseed_wanted_t *wanted, int seconds, const char *cause)
 {
     tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_BUSY);
-    apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, seconds));
-    return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                             "this tile is not in the cache and can't be made just now, ask again "
-                             "later: %s",
-                             cause);
+    return tseed_reply_busy(r, seconds,
+                            "this tile is not in the cache and can't be made just now, ask again "
+                            "later: %s",
+                            cause);
+}
+
+/* There is no tile, for a reason that the seeder gave. */
+static int send_reason(request_rec *r, const tseed_wanted_t *wanted, const tseed_reply_t *reply)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "TS0059: no tile %s: %s", wanted->path,
+                  reply->cause);
+    switch (reply->outcome) {
+    case TSEED_MISS_FAILED:
+        tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_FAILED);
+        apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, reply->retry_after));
+        return tseed_reply_error(r, HTTP_BAD_GATEWAY, "the upstream has not made this tile");
+    case TSEED_MISS_REFUSED:
+        tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_MISS);
+        return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache: %s",
+                                 reply->cause);
+    default:
+        return send_busy(r, wanted, reply->retry_after, reply->cause);
+    }
 }
 
 /* A tile that is known and stored nowhere: its bytes are its entity tag. */
@@ -375,10 +486,22 @@ static int send_pruned(request_rec *r, const tseed_wanted_t *wanted, const char 
     return status == OK ? send_bytes(r, wanted, data, length) : status;
 }
 
+/* Whether bytes may be a tile of that name. Another host may have made them, with another
+ * configuration perhaps. */
+static int may_be_tile(const tseed_wanted_t *wanted, const char *data, apr_size_t length)
+{
+    const tseed_gridset_t *gridset = wanted->served->tileset.subset->gridset;
+    const apr_size_t pixels = (apr_size_t)gridset->tile_width * (apr_size_t)gridset->tile_height;
+
+    return length <= pixels * BYTES_A_PIXEL + BYTES_MORE &&
+           tseed_cutter_begins(wanted->served->tileset.format, (const unsigned char *)data, length);
+}
+
 /* The tile lies in a file without a name, because the store did not take it, or never gets it. */
 static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descriptor,
                        tseed_tile_outcome_t outcome)
 {
+    tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = 1};
     struct stat found;
     char *data = NULL;
 
@@ -387,8 +510,12 @@ static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descrip
         data = pread(descriptor, data, (size_t)found.st_size, 0) == found.st_size ? data : NULL;
     }
     close(descriptor);
-    if (!data) {
-        return send_busy(r, wanted, 1, "what was made of it can't be read");
+    if (!data || !may_be_tile(wanted, data, (apr_size_t)found.st_size)) {
+        apr_cpystrn(reply.cause,
+                    data ? "what was made of it is no tile of this format"
+                         : "what was made of it can't be read",
+                    sizeof(reply.cause));
+        return send_reason(r, wanted, &reply);
     }
     tseed_outcome_say(r, dir_of(r), wanted, outcome);
     if (outcome == TSEED_OUTCOME_UNSTORED) {
@@ -450,25 +577,6 @@ static int send_judged(request_rec *r, const tseed_wanted_t *wanted, apr_file_t 
     }
     tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_FORBIDDEN);
     return status;
-}
-
-/* There is no tile, for a reason that the seeder gave. */
-static int send_reason(request_rec *r, const tseed_wanted_t *wanted, const tseed_reply_t *reply)
-{
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "TS0059: no tile %s: %s", wanted->path,
-                  reply->cause);
-    switch (reply->outcome) {
-    case TSEED_MISS_FAILED:
-        tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_FAILED);
-        apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, reply->retry_after));
-        return tseed_reply_error(r, HTTP_BAD_GATEWAY, "the upstream has not made this tile");
-    case TSEED_MISS_REFUSED:
-        tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_MISS);
-        return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache: %s",
-                                 reply->cause);
-    default:
-        return send_busy(r, wanted, reply->retry_after, reply->cause);
-    }
 }
 
 /* A tile that somebody else has made meanwhile is a hit. DECLINED: only a pruned tile is wanted,

@@ -13,11 +13,11 @@
 
 #include "board/tseed_gauges.h"
 #include "mod_tileseed_audit.h"
-#include "mod_tileseed_child.h"
 #include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_usage.h"
 #include "state/tseed_books.h"
+#include "store/tseed_owners.h"
 
 APLOG_USE_MODULE(tileseed);
 
@@ -46,8 +46,12 @@ static apr_status_t load_rows(const tseed_rest_t *rest, tseed_state_t *state, ts
 {
     apr_pool_t *pool = rest->r->pool;
     apr_array_header_t *records;
+    const char *leaving = "";
     apr_status_t rv = tseed_books_tilesets(state, &records, pool);
 
+    if (rv == APR_SUCCESS) {
+        rv = load_note(state, &leaving, TSEED_USAGE_REMOVE, pool);
+    }
     usage->rows = apr_array_make(pool, 16, sizeof(tseed_usage_row_t));
     for (int i = 0; rv == APR_SUCCESS && i < records->nelts; i++) {
         tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
@@ -57,10 +61,10 @@ static apr_status_t load_rows(const tseed_rest_t *rest, tseed_state_t *state, ts
             const int is_configured =
                 !tseed_usage_resolve(&tileset, record, rest->conf->catalog, pool);
 
-            record->root = rest->dir->layers ? "" : record->root; /* it says where all layers lie */
             APR_ARRAY_PUSH(usage->rows, tseed_usage_row_t) = (tseed_usage_row_t){
                 .record = *record,
                 .is_configured = is_configured,
+                .is_leaving = !is_configured && tseed_usage_lists(leaving, record->id),
                 .subset = is_configured ? tileset.subset : NULL,
             };
         }
@@ -118,6 +122,14 @@ static apr_status_t load_levels(tseed_state_t *state, tseed_usage_t *usage, int6
     return rv;
 }
 
+/* Roots tell where all layers lie. */
+static void hide_roots(tseed_usage_t *usage)
+{
+    for (int i = 0; i < usage->rows->nelts; i++) {
+        APR_ARRAY_IDX(usage->rows, i, tseed_usage_row_t).record.root = "";
+    }
+}
+
 static apr_status_t load_usage(const tseed_rest_t *rest, tseed_state_t *state, tseed_usage_t *usage)
 {
     apr_pool_t *pool = rest->r->pool;
@@ -135,6 +147,9 @@ static apr_status_t load_usage(const tseed_rest_t *rest, tseed_state_t *state, t
         tseed_usage_load(&usage->status, status);
         usage->requested = apr_atoi64(required);
         usage->is_part = rest->dir->layers != NULL;
+        if (usage->is_part) {
+            hide_roots(usage);
+        }
         usage->disk_free = tseed_gauges_quota_get(rest->board, &gauge) ? gauge.disk_free : -1;
     }
     return rv;
@@ -143,14 +158,12 @@ static apr_status_t load_usage(const tseed_rest_t *rest, tseed_state_t *state, t
 void tseed_rest_used(const tseed_rest_t *rest, int64_t *used)
 {
     tseed_usage_t usage;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (state) {
-        rv = load_rows(rest, state, &usage);
+    if (db.state) {
+        db.rv = load_rows(rest, db.state, &usage);
     }
-    tseed_child_release(state, rest->r->pool);
-    *used = rv == APR_SUCCESS ? tseed_usage_sum(&usage).allocated : -1;
+    *used = tseed_visit_end(&db) == APR_SUCCESS ? tseed_usage_sum(&usage).allocated : -1;
 }
 
 /* ---- pages of a tile set ---- */
@@ -221,61 +234,61 @@ int tseed_handle_usage(tseed_rest_t *rest)
     part_t part = {.row = NULL};
     tseed_quota_config_t config;
     tseed_usage_t usage = {.settings = &rest->conf->settings, .config = &config};
-    const char *why, *error = tseed_usage_query_read(&part.query, r->args, r->pool);
-    apr_status_t rv;
-    tseed_state_t *state;
+    const char *error = tseed_usage_query_read(&part.query, r->args, r->pool);
+    tseed_visit_t db;
 
     if (error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
-    rv = tseed_rest_quota(rest, &config, &why);
-    if (rv == APR_SUCCESS) {
-        state = tseed_child_acquire(&rv);
-        if (state) {
-            rv = load_usage(rest, state, &usage);
+    db = tseed_rest_quota(rest, &config);
+    if (db.rv == APR_SUCCESS) {
+        db = tseed_visit_begin(r);
+        if (db.state) {
+            db.rv = load_usage(rest, db.state, &usage);
         }
-        if (state && rv == APR_SUCCESS) {
-            rv = load_levels(state, &usage, part.query.tileset, r->pool);
+        if (db.rv == APR_SUCCESS) {
+            db.rv = load_levels(db.state, &usage, part.query.tileset, r->pool);
         }
-        if (state && rv == APR_SUCCESS && part.query.tileset) {
-            rv = load_part(state, &part, &usage, r->pool);
+        if (db.rv == APR_SUCCESS && part.query.tileset) {
+            db.rv = load_part(db.state, &part, &usage, r->pool);
         }
-        why = tseed_child_release(state, r->pool);
+        tseed_visit_end(&db);
     }
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "read the disk usage");
+    if (db.rv != APR_SUCCESS) {
+        return tseed_visit_refuse(&db, "read the disk usage");
     }
     return part.query.tileset
                ? send_part(rest, &part)
                : tseed_reply_document(r, TSEED_BODY_JSON, tseed_usage_document(&usage, r->pool));
 }
 
-/* Leaves a note for the seeder, and waits until it has been read. `what` was asked for. */
-static int ask_for(const tseed_rest_t *rest, const char *what, const char *note, const char *value)
+/* Answers a request that is recorded. */
+static int announce(const tseed_rest_t *rest, const char *said)
 {
-    request_rec *r = rest->r;
-    const char *why;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
-
-    if (state) {
-        rv = tseed_books_note_set(state, note, value);
-    }
-    why = tseed_child_release(state, r->pool);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "record the request");
-    }
-    tseed_audit_note(r, "a %s was asked for", what);
+    tseed_audit_note(rest->r, "%s", said);
     tseed_rest_announce(rest, WAIT_CHANGE);
-    return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+    return tseed_reply_send(rest->r, HTTP_OK, "text/plain", "");
+}
+
+int tseed_rest_note(const tseed_rest_t *rest, tseed_note_change_t *change, const char *name,
+                    const char *value, const char *said)
+{
+    tseed_visit_t db = tseed_visit_begin(rest->r);
+    int status;
+
+    if (db.state) {
+        db.rv = change(db.state, name, value);
+    }
+    status = tseed_visit_done(&db, "record the request");
+    return status == DECLINED ? announce(rest, said) : status;
 }
 
 /* ---- a tile set that is configured no more ---- */
 
-/* Asks the seeder to forget the tile set that the address names. *row: NULL if there is none, or
- * none that this location sees. */
-static apr_status_t wish_gone(const tseed_rest_t *rest, tseed_state_t *state,
-                              const tseed_usage_row_t **row)
+/* The tile set that the address names. *row: NULL if there is none, or none that this location
+ * sees. */
+static apr_status_t load_named(const tseed_rest_t *rest, tseed_state_t *state,
+                               const tseed_usage_row_t **row)
 {
     tseed_usage_t usage;
     apr_status_t rv = load_rows(rest, state, &usage);
@@ -285,11 +298,7 @@ static apr_status_t wish_gone(const tseed_rest_t *rest, tseed_state_t *state,
 
         *row = one->record.id == rest->route.number ? one : *row;
     }
-    return rv == APR_SUCCESS && *row && !(*row)->is_configured
-               ? tseed_books_note_append(
-                     state, TSEED_USAGE_FORGET,
-                     apr_psprintf(rest->r->pool, " %" APR_INT64_T_FMT, rest->route.number))
-               : rv;
+    return rv;
 }
 
 /* A location that sees some layers is not told which numbers others have. */
@@ -311,55 +320,109 @@ static int refuse_forget(const tseed_rest_t *rest, const tseed_usage_row_t *row)
                                    "there is no tile set %" APR_INT64_T_FMT, rest->route.number);
 }
 
+/* Why the tiles of the tile set can't be removed, in one sentence; NULL: they can. */
+static const char *judge_removal(const tseed_rest_t *rest, const tseed_tileset_record_t *record)
+{
+    apr_pool_t *pool = rest->r->pool;
+    tseed_tileset_t tileset;
+    tseed_owners_t *owners;
+    const char *owner, *root, *problem = tseed_owners_restore(&tileset, record, pool);
+    char reason[120];
+    apr_status_t rv;
+
+    if (problem) {
+        return apr_psprintf(pool,
+                            "the tiles of tile set %" APR_INT64_T_FMT
+                            " can't be told from other files: %s; configure it once more as it "
+                            "was, restart httpd, and take it out of the configuration again, or "
+                            "remove its files by hand and forget it without ?tiles=remove",
+                            record->id, problem);
+    }
+    rv = tseed_owners_create(&owners, &root, &tileset, rest->conf->catalog, pool);
+    if (rv != APR_SUCCESS) {
+        return apr_psprintf(pool,
+                            "nobody knows whether the tiles of tile set %" APR_INT64_T_FMT
+                            " are tiles of a configured layer as well, because the directory %s "
+                            "can't be looked at: %s; try it again",
+                            record->id, rest->dir->layers ? "of a store" : root,
+                            apr_strerror(rv, reason, sizeof(reason)));
+    }
+    owner = tseed_owners_of_any(owners);
+    if (!owner) {
+        return NULL;
+    }
+    return apr_psprintf(pool,
+                        "the tiles of tile set %" APR_INT64_T_FMT
+                        " are, or may be, tiles of layer '%s' as well, which is configured: "
+                        "truncate that one, or forget this one without ?tiles=remove",
+                        record->id,
+                        !rest->dir->layers || tseed_rest_sees(rest, owner) ? owner : "(another)");
+}
+
+static int note_wish(const tseed_rest_t *rest, const tseed_usage_row_t *row, int removes)
+{
+    apr_pool_t *pool = rest->r->pool;
+
+    return tseed_rest_note(
+        rest, tseed_books_note_append, removes ? TSEED_USAGE_REMOVE : TSEED_USAGE_FORGET,
+        apr_psprintf(pool, " %" APR_INT64_T_FMT, row->record.id),
+        apr_psprintf(pool,
+                     removes ? "the tiles of tile set %" APR_INT64_T_FMT
+                               " of layer '%s' are to be removed"
+                             : "tile set %" APR_INT64_T_FMT " of layer '%s' is to be forgotten",
+                     row->record.id, row->record.layer));
+}
+
 int tseed_handle_forget(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     const tseed_usage_row_t *row = NULL;
-    const char *why;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    int removes, status;
+    const char *problem = tseed_forget_query_read(&removes, r->args, r->pool);
+    tseed_visit_t db;
 
-    if (state) {
-        rv = wish_gone(rest, state, &row);
+    if (problem) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", problem);
     }
-    why = tseed_child_release(state, r->pool);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "record the request");
+    db = tseed_visit_begin(r);
+    if (db.state) {
+        db.rv = load_named(rest, db.state, &row);
+    }
+    status = tseed_visit_done(&db, "read the disk usage");
+    if (status != DECLINED) {
+        return status;
     }
     if (!row || row->is_configured) {
         return refuse_forget(rest, row);
     }
-    tseed_audit_note(r, "tile set %" APR_INT64_T_FMT " of layer '%s' is to be forgotten",
-                     row->record.id, row->record.layer);
-    tseed_rest_announce(rest, WAIT_CHANGE);
-    return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+    if (!removes && row->is_leaving) {
+        return tseed_reply_error(r, HTTP_CONFLICT,
+                                 "the tiles of tile set %" APR_INT64_T_FMT
+                                 " are being removed: it leaves the books with the last one",
+                                 rest->route.number);
+    }
+    problem = removes && !row->is_leaving ? judge_removal(rest, &row->record) : NULL;
+    if (problem) {
+        return tseed_reply_error(r, HTTP_CONFLICT, "%s", problem);
+    }
+    return removes && row->is_leaving ? tseed_reply_send(r, HTTP_OK, "text/plain", "")
+                                      : note_wish(rest, row, removes);
 }
 
 /* ---- tile sets that requests for tiles have made ---- */
 
 int tseed_handle_drop(tseed_rest_t *rest)
 {
-    request_rec *r = rest->r;
-    const char *why;
-    apr_status_t rv;
-    tseed_state_t *state;
+    const tseed_layer_t *layer = tseed_rest_find_layer(rest);
+    apr_pool_t *pool = rest->r->pool;
 
-    if (!tseed_rest_find_layer(rest)) {
-        return tseed_rest_unknown_layer(rest);
-    }
-    state = tseed_child_acquire(&rv);
-    if (state) {
-        rv = tseed_books_note_append(state, TSEED_USAGE_DROP,
-                                     apr_pstrcat(r->pool, rest->route.layer, "\n", NULL));
-    }
-    why = tseed_child_release(state, r->pool);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "record the request");
-    }
-    tseed_audit_note(r, "the tile sets of layer '%s' that requests for tiles have made are dropped",
-                     rest->route.layer);
-    tseed_rest_announce(rest, WAIT_CHANGE);
-    return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+    return layer ? tseed_rest_note(rest, tseed_books_note_append, TSEED_USAGE_DROP,
+                                   apr_pstrcat(pool, layer->name, "\n", NULL),
+                                   apr_psprintf(pool,
+                                                "the tile sets of layer '%s' that requests for "
+                                                "tiles have made are dropped",
+                                                layer->name))
+                 : tseed_rest_unknown_layer(rest);
 }
 
 /* ---- what is about all layers ---- */
@@ -369,8 +432,9 @@ int tseed_handle_reconcile(tseed_rest_t *rest)
     const int status = tseed_rest_refuse_some(rest, "a reconcile");
 
     return status == DECLINED
-               ? ask_for(rest, "reconcile", TSEED_USAGE_REQUIRED,
-                         apr_psprintf(rest->r->pool, "%" APR_TIME_T_FMT, apr_time_now()))
+               ? tseed_rest_note(rest, tseed_books_note_set, TSEED_USAGE_REQUIRED,
+                                 apr_psprintf(rest->r->pool, "%" APR_TIME_T_FMT, apr_time_now()),
+                                 "a reconcile was asked for")
                : status;
 }
 
@@ -378,20 +442,20 @@ int tseed_handle_cleanup(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     tseed_quota_config_t config;
-    const char *why;
     const int status = tseed_rest_refuse_some(rest, "a clean-up");
-    apr_status_t rv;
+    tseed_visit_t db;
 
     if (status != DECLINED) {
         return status;
     }
-    rv = tseed_rest_quota(rest, &config, &why);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "read the disk quota");
+    db = tseed_rest_quota(rest, &config);
+    if (db.rv != APR_SUCCESS) {
+        return tseed_visit_refuse(&db, "read the disk quota");
     }
     if (!config.enabled) {
         return tseed_reply_error(r, HTTP_CONFLICT,
                                  "the disk quota is off: there is nothing to clean up for");
     }
-    return ask_for(rest, "clean-up", TSEED_USAGE_CLEANUP, r->user ? r->user : "anybody");
+    return tseed_rest_note(rest, tseed_books_note_set, TSEED_USAGE_CLEANUP,
+                           r->user ? r->user : "anybody", "a clean-up was asked for");
 }

@@ -188,6 +188,21 @@ const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answ
     return name_answer(data, length, pool);
 }
 
+int tseed_cutter_begins(const tseed_format_t *format, const unsigned char *data, size_t length)
+{
+    switch (format->codec) {
+    case TSEED_CODEC_JPEG:
+        return tseed_jpeg_is(data, length);
+    case TSEED_CODEC_WEBP:
+        return tseed_webp_is(data, length);
+    case TSEED_CODEC_JPEG_PNG:
+    case TSEED_CODEC_JPEG_PNG8:
+        return tseed_jpeg_is(data, length) || tseed_png_is(data, length);
+    default:
+        return tseed_png_is(data, length);
+    }
+}
+
 void tseed_cutter_take(tseed_cutter_t *cutter, const tseed_picture_t *picture,
                        const tseed_format_t *format)
 {

@@ -50,6 +50,9 @@ typedef struct {
 const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answer,
                               const tseed_format_t *format, apr_pool_t *pool);
 
+/* Whether bytes begin as a tile of the format does. Any thread. */
+int tseed_cutter_begins(const tseed_format_t *format, const unsigned char *data, size_t length);
+
 /* Decodes the answer that was opened last. The picture is the cutter's, until the next call. NULL
  * or a sentence. */
 const char *tseed_cutter_decode(tseed_picture_t *picture, tseed_cutter_t *cutter, apr_pool_t *pool);

@@ -99,6 +99,17 @@ int tseed_source_connections(const tseed_source_t *source)
     return most;
 }
 
+const char *const tseed_layout_words[] = {
+    [TSEED_LAYOUT_GEOWEBCACHE] = "geowebcache",
+    [TSEED_LAYOUT_XYZ] = "xyz",
+    [TSEED_LAYOUT_TMS] = "tms",
+    [TSEED_LAYOUT_ARCGIS] = "arcgis",
+    [TSEED_LAYOUT_QUADKEY] = "quadkey",
+    [TSEED_LAYOUT_TILECACHE] = "tilecache",
+    [TSEED_LAYOUT_TEMPLATE] = "a template such as {layer}/{z}/{x}/{y}.{ext}",
+    NULL,
+};
+
 static const char *print_of(const tseed_store_config_t *store, const char *root, apr_pool_t *pool)
 {
     int has_template = store->layout == TSEED_LAYOUT_TEMPLATE;

@@ -113,8 +113,10 @@ typedef struct {
     tseed_source_kind_t kind;
     tseed_source_mode_t mode;
     tseed_address_t addresses[TSEED_ADDRESSES_MAX];
-    int count;                     /* of the addresses, at least 1 */
-    int missing_is_empty;          /* where the upstream has no tile, an empty one is made */
+    int count;                         /* of the addresses, at least 1 */
+    const apr_array_header_t *missing; /* of const char *: the answers that say that there is no
+                                        * tile, of which empty tiles are made. Statuses ("404"),
+                                        * "empty-body", and codes of OGC exceptions. NULL: none */
     const apr_table_t *parameters; /* of the requests, keys in upper case: LAYERS, STYLES, … */
 } tseed_source_t;
 
@@ -131,6 +133,9 @@ typedef enum {
     TSEED_LAYOUT_TILECACHE,
     TSEED_LAYOUT_TEMPLATE
 } tseed_layout_t;
+
+/* Their names in the configuration, NULL at the end; that of a template says what one is. */
+extern const char *const tseed_layout_words[];
 
 typedef struct {
     const char *root; /* absolute path */

@@ -36,12 +36,13 @@ typedef struct {
  * the tile set again in a configuration. When it is configured no more, the names still say what it
  * was. */
 typedef struct {
-    int64_t id;                           /* at least 1, never repeats */
+    int64_t id;                           /* at least 1; may come again when its row is gone */
     uint64_t print;                       /* tseed_tileset_print */
     const char *key;                      /* tseed_tileset_t.key */
     const char *layer, *gridset, *format; /* format: its MIME type */
     const char *parameters;               /* tseed_parameters_save */
     const char *root;                     /* of its store */
+    const char *place; /* tseed_place_text; "": an earlier version made the row */
     int64_t pages;
     tseed_effect_t paged;    /* the sum of its pages */
     tseed_effect_t shared;   /* the files of uniform tiles; no names */

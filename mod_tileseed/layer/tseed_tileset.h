@@ -5,6 +5,8 @@
 #ifndef TSEED_TILESET_H
 #define TSEED_TILESET_H
 
+#include <apr_hash.h>
+
 #include "layer/tseed_layer.h"
 
 typedef struct {
@@ -42,5 +44,13 @@ int tseed_tileset_is_open(const tseed_tileset_t *tileset, apr_pool_t *pool);
 /* GeoWebCache's parameter hash: the lower-case SHA-1 of "?" and all KEY=VALUE, sorted by key and
  * joined by "&". Values are not encoded. In `pool`. */
 const char *tseed_parameters_hash(const apr_table_t *parameters, apr_pool_t *pool);
+
+/* How many combinations of one layer's values are looked at, at most. */
+#define TSEED_VARIANTS_MAX 4096
+
+/* All combinations of the filters' defaults and listed values, except that of the defaults alone,
+ * which has no hash: hash -> const apr_table_t *, as tseed_tileset_init fills it, in `pool`. Values
+ * that only a regex lets pass are not among them. */
+apr_hash_t *tseed_variants_list(const tseed_layer_t *layer, apr_pool_t *pool);
 
 #endif

@@ -105,7 +105,7 @@ function alerts({seeder, tasks, quota, upstreams}, ended, hosts) {
   for (const task of [...tasks, ...ended]) {
     const {id, layer, state, reason, reasonCode, tilesFailed} = task;
     // the upstream that is ill stands for all that wait for it
-    if (upstreams.some(is_ill) && ['AWAY', 'QUIET'].includes(reasonCode)) continue;
+    if (upstreams.some(is_ill) && ['AWAY', 'QUIET', 'REFUSED'].includes(reasonCode)) continue;
     const waits = state === 'RUNNING' ? reason : reasonCode === 'CONFIGURATION';
     const lost = failed(task) && !(task.finished && (gone.includes(id) ||
       [...tasks, ...ended].some((later) => makes_up(later, task))));
@@ -165,8 +165,9 @@ function overview() {
 function all_tasks(words, query) {
   const limit = 50;
   let tasks = [], more = false;
-  const asked = new URLSearchParams([...query, ['limit', limit + 1]].filter(([name]) =>
-    ['state', 'layer', 'before', 'limit'].includes(name)));
+  const asked = new URLSearchParams([...query].filter(([name]) =>
+    ['state', 'layer', 'before'].includes(name)));
+  asked.set('limit', limit + 1);
   const to = (name, value) => {
     const next = new URLSearchParams(query);
     next.delete('before');
@@ -384,6 +385,23 @@ function by_level({layers}) {
       share(size, total), bytes(size), count(files)]), 'No level has tiles.');
 }
 
+const removal_button = ({id, layer}) => h('button', {type: 'button', class: 'danger',
+  'aria-label': `Remove tile set ${id}`, onclick: attempt(async () => {
+    if (await confirmed(`Remove all tiles of tile set ${id} of ${layer}, for good?`, 'Remove')) {
+      await write('DELETE', address`diskquota/usage/${id}.json?tiles=remove`);
+      say(`The tiles of tile set ${id} are being removed.`);
+    }
+  })}, 'Remove');
+
+/** Tile sets that are configured no more. */
+function lapsed({layers}) {
+  const all = layers.flatMap(({tilesets}) => tilesets).filter(({configured}) => !configured);
+  return all.length > 0 && table('Not configured', ['Tile set', 'Layer', 'Grid set', 'Format',
+    'Takes', 'Change'], all.map((one) => [one.id, one.id, one.layer, one.gridSetId, one.format,
+    bytes(one.bytes), one.removing ? 'being removed'
+      : may('terminate') && removal_button(one)]));
+}
+
 const events = ({pagesInDoubt, walk, lastCleanUp, reconcile}) => h('ul',
   {class: 'events', key: 'events'},
   pagesInDoubt > 0 && h('li', {}, `${count(pagesInDoubt)} pages are to be counted.`),
@@ -425,6 +443,7 @@ function quota() {
             share(one.bytes, usage.bytes),
             bytes(one.bytes), count(one.files), bytes(one.limit)]), 'No layer has tiles.'),
         by_level(usage),
+        lapsed(usage),
         h('p', {class: 'buttons', key: 'commands'}, may('reconcile') && command('Reconcile',
           'Count each tile on the disk, beside the work, and correct the books?',
           'diskquota/reconcile'), may('cleanUp') && usage.enabled && command('Clean up',

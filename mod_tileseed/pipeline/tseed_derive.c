@@ -4,8 +4,8 @@
  * memory. */
 #include "pipeline/tseed_derive.h"
 
-#include "pipeline/tseed_jobs.h"
-#include "tiling/tseed_halving.h"
+#include "books/tseed_jobs.h"
+#include "tiling/tseed_range.h"
 
 int tseed_derive_is(const tseed_job_t *job)
 {

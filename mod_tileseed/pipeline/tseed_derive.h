@@ -5,7 +5,7 @@
 #ifndef TSEED_DERIVE_H
 #define TSEED_DERIVE_H
 
-#include "usage/tseed_origins.h"
+#include "books/tseed_origins.h"
 
 /* Whether the job is about a derived metatile. */
 int tseed_derive_is(const tseed_job_t *job);

@@ -6,9 +6,9 @@
 #include <apr_strings.h>
 
 #include "base/tseed_clock.h"
+#include "books/tseed_jobs.h"
 #include "pipeline/tseed_derive.h"
-#include "pipeline/tseed_job_trace.h"
-#include "tiling/tseed_halving.h"
+#include "tiling/tseed_range.h"
 
 #define CRASHES_OF_METATILE 2
 #define ANSWERS_OF_WORKER   2 /* the one that it cuts and its next */
@@ -41,6 +41,13 @@ static tseed_job_t *take_position(tseed_dispatch_t *dispatch, tseed_run_t *run, 
     return job;
 }
 
+/* Whether a position of the cell of another one may be fetched together with it. */
+static int may_join(const tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position)
+{
+    return tseed_run_is_free(run, position) &&
+           !tseed_prune_has(dispatch->uses.prune, run, position);
+}
+
 /* The jobs of the cell that a free position lies in, as a list that begins with its lowest. NULL:
  * another run is at work there. */
 static tseed_job_t *take_cell(tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position,
@@ -53,7 +60,7 @@ static tseed_job_t *take_cell(tseed_dispatch_t *dispatch, tseed_run_t *run, int6
     tseed_job_t *list = NULL;
 
     while (count-- > 0) {
-        tseed_job_t *job = tseed_run_is_free(run, found[count])
+        tseed_job_t *job = found[count] == position || may_join(dispatch, run, found[count])
                                ? take_position(dispatch, run, found[count])
                                : NULL;
 
@@ -77,6 +84,9 @@ static tseed_choice_t choose(const tseed_dispatch_t *dispatch, tseed_run_t *run,
     const tseed_metatile_t metatile = tseed_run_metatile(run, position);
     tseed_cell_shape_t before = {0, 0};
 
+    if (tseed_prune_has(dispatch->uses.prune, run, position)) {
+        return (tseed_choice_t){{1, 1}, -1, TSEED_SIZE_ALONE}; /* a look */
+    }
     if (tseed_sizing_may_join(dispatch->uses.sizing, run, metatile.whole.z)) {
         before = tseed_sharing_cell(dispatch->uses.sharing, run, &metatile);
     }
@@ -110,8 +120,8 @@ static int is_lost_below(const tseed_dispatch_t *dispatch, tseed_run_t *run,
     if (run->task->type == TSEED_RESEED && tseed_run_derives(run, metatile->whole.z) &&
         run->progress.failures + run->losses > 0) {
         below = tseed_halving_below(run->tileset.subset->gridset, &metatile->wanted);
-        is = tseed_failures_have(&is, dispatch->uses.failures, run, &below) == APR_SUCCESS ? is
-                                                                                           : -1;
+        is =
+            tseed_failures_have(&is, dispatch->uses.failures, run, &below) == APR_SUCCESS ? is : -1;
     }
     return is;
 }
@@ -283,12 +293,12 @@ static int64_t answers_of(const tseed_run_t *run)
 
 /* One answer more than the run has threads may wait for a worker or for a commit. Otherwise the
  * upstream of a run with a single thread would wait as well. */
-static int may_fetch(const tseed_run_t *run)
+static int may_fetch(const tseed_run_t *run, apr_time_t now)
 {
     const int under_way = run->fetching + run->deriving;
 
-    return under_way < run->threads && under_way + run->ready.count <= run->threads &&
-           answers_of(run) < TSEED_ANSWERS_BUDGET;
+    return tseed_retry_may_ask(run, now) && under_way < run->threads &&
+           under_way + run->ready.count <= run->threads && answers_of(run) < TSEED_ANSWERS_BUDGET;
 }
 
 /* As many metatiles may be looked up or wait for the upstream as the run has threads. What waits
@@ -357,14 +367,15 @@ static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now
     if (may_follow(run) && follow_partner(dispatch, run)) {
         return 1;
     }
-    if (run->wanted.count > 0 && may_fetch(run) && (job = take_wanted(dispatch, run)) != NULL) {
+    if (run->wanted.count > 0 && may_fetch(run, now) &&
+        (job = take_wanted(dispatch, run)) != NULL) {
         tseed_stages_fetch(dispatch->uses.stages, job);
         return 1;
     }
     if (run->task->type == TSEED_SEED) {
         return may_check(run) && begin_metatiles(dispatch, run);
     }
-    return may_fetch(run) && begin_metatiles(dispatch, run);
+    return may_fetch(run, now) && begin_metatiles(dispatch, run);
 }
 
 static void feed_tasks(void *module)
@@ -397,7 +408,7 @@ static int must_pass(const tseed_dispatch_t *dispatch, const tseed_job_t *job)
 {
     return job->stage == TSEED_STAGE_CUT && !job->due &&
            (dispatch->uses.marks->is_recounting || dispatch->uses.cache->is_loading ||
-            dispatch->uses.session->trouble);
+            job->run->booked->is_late || dispatch->uses.session->trouble);
 }
 
 static void work_off(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now)

@@ -11,9 +11,9 @@
 #ifndef TSEED_DISPATCH_H
 #define TSEED_DISPATCH_H
 
+#include "books/tseed_cache.h"
+#include "books/tseed_marks.h"
 #include "pipeline/tseed_stages.h"
-#include "usage/tseed_cache.h"
-#include "usage/tseed_marks.h"
 
 typedef struct tseed_dispatch_t tseed_dispatch_t;
 

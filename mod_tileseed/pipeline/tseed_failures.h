@@ -5,7 +5,10 @@
 #ifndef TSEED_FAILURES_H
 #define TSEED_FAILURES_H
 
-#include "pipeline/tseed_jobs.h"
+#include "books/tseed_jobs.h"
+#include "books/tseed_marks.h"
+#include "books/tseed_quota_wait.h"
+#include "pipeline/tseed_sizing.h"
 #include "state/tseed_state.h"
 #include "work/tseed_session.h"
 
@@ -48,5 +51,65 @@ void tseed_failures_summarise(tseed_run_t *run, apr_time_t now);
 
 /* Logs the failed answers since the last line about them. */
 void tseed_failures_say(tseed_run_t *run, apr_time_t now);
+
+typedef struct tseed_ends_t tseed_ends_t;
+
+/* Makes the ends, in context->pool. */
+tseed_ends_t *tseed_ends_create(const tseed_context_t *context, tseed_jobs_t *jobs,
+                                const tseed_display_t *display);
+
+/* Finishes a metatile. `coming`: how many jobs, with this one, have come back together and are not
+ * finished; each took an equal share of the time. */
+void tseed_ends_finish(tseed_ends_t *ends, tseed_job_t *job, int coming);
+
+/* Finishes a level. Tiles that the levels so far did not have count as skipped. */
+void tseed_ends_finish_level(tseed_ends_t *ends, tseed_job_t *job);
+
+/* Counts the files that a truncate has removed, at most as many as the levels up to `position`
+ * hold: a truncate that goes on may meet tiles that a running seed has put back. */
+void tseed_ends_count_removed(tseed_run_t *run, int64_t position);
+
+/* Puts back a job that was cut short, and the jobs that it leads. What they wrote or removed counts
+ * if nobody will go over their metatiles again. */
+void tseed_ends_discard(tseed_ends_t *ends, tseed_job_t *leader);
+
+typedef struct tseed_retry_t tseed_retry_t;
+
+/* Makes the retries of the tasks' runs, in context->pool. */
+tseed_retry_t *tseed_retry_create(const tseed_context_t *context, const tseed_runs_t *runs,
+                                  tseed_failures_t *failures, tseed_sizing_t *sizing);
+
+/* The record of the client that fetches again what is due. It is the module's. */
+tseed_client_t *tseed_retry_client(tseed_retry_t *retry);
+
+/* Takes a job whose answer was no picture: the job waits to be fetched again, or is given up. now:
+ * monotonic. */
+void tseed_retry_put(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now);
+
+/* Has jobs that are due fetched again, or gives them up. now: monotonic. */
+void tseed_retry_release(tseed_retry_t *retry, apr_time_t now);
+
+/* Notes an answer of a task's upstream, before put: a picture, or none. A run whose upstream
+ * refuses the credentials or the layer learns so from the first answers: all others would be the
+ * same. It then waits, and one request asks again and again, with growing pauses. now: monotonic.
+ */
+void tseed_retry_note(const tseed_job_t *job, apr_time_t now);
+
+/* Whether a run waits because its upstream refuses it; and whether it may send a request. now:
+ * monotonic. */
+int tseed_retry_is_refused(const tseed_run_t *run);
+int tseed_retry_may_ask(const tseed_run_t *run, apr_time_t now);
+
+/* Has the jobs of a run fetched again at once, and lets a run ask that is refused. now: monotonic.
+ */
+void tseed_retry_hurry(tseed_run_t *run, apr_time_t now);
+
+/* How long to wait after so many failures in a row, at least one. The wait grows exponentially; up
+ * to a quarter is added or taken away at random, so that jobs which failed together do not come
+ * back together. */
+apr_interval_time_t tseed_retry_back_off(int failures);
+
+/* The same with a random number of the caller's, 0 <= random < 1. Pure. */
+apr_interval_time_t tseed_retry_wait(int failures, double random);
 
 #endif

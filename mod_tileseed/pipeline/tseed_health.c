@@ -8,7 +8,8 @@
 
 #include "source/tseed_source.h"
 
-#define STREAK 3
+#define STREAK     3
+#define ASKS_EVERY (30 * APR_USEC_PER_SEC)
 
 typedef struct {
     const tseed_layer_t *layer;
@@ -24,6 +25,8 @@ typedef struct {
     apr_time_t well_at; /* monotonic: the last good answer; 0: none */
     apr_time_t since;   /* when the streak began */
     apr_time_t noted;   /* the last answer */
+    apr_time_t paused;  /* monotonic: until then the upstream wants to hear nothing of the layer; 0:
+                         * its last answer asks for no pause */
     char cause[TSEED_CAUSE_SIZE];
 } record_t;
 
@@ -41,10 +44,19 @@ tseed_health_t *tseed_health_create(apr_pool_t *pool)
     return health;
 }
 
+/* NULL: they have not met. */
+static record_t *find(const tseed_health_t *health, const tseed_layer_t *layer,
+                      const tseed_upstream_t *upstream)
+{
+    const meeting_t meeting = {layer, upstream};
+
+    return apr_hash_get(health->records, &meeting, sizeof(meeting));
+}
+
 static record_t *record_of(tseed_health_t *health, const tseed_job_t *job)
 {
     const meeting_t meeting = {job->run->tileset.layer, job->transfer.upstream};
-    record_t *record = apr_hash_get(health->records, &meeting, sizeof(meeting));
+    record_t *record = find(health, meeting.layer, meeting.upstream);
 
     if (!record) {
         record = apr_pcalloc(health->pool, sizeof(*record));
@@ -74,6 +86,7 @@ static void note(tseed_health_t *health, const tseed_job_t *job, const char *cau
 {
     record_t *record = record_of(health, job);
 
+    record->paused = job->transfer.pauses_layer ? now + job->transfer.retry_after : 0;
     if (cause && !is_news(record, job)) {
         return;
     }
@@ -109,8 +122,54 @@ void tseed_health_take(tseed_health_t *health, const tseed_job_t *leader, apr_ti
 
 static int fails(const record_t *record, apr_time_t now)
 {
-    return (record->streak >= STREAK || (record->streak > 0 && !record->well_at)) &&
-           now - record->noted < (record->is_away ? TSEED_HEALTH_AWAY_LASTS : TSEED_HEALTH_LASTS);
+    const apr_interval_time_t lasts =
+        record->is_away ? TSEED_HEALTH_AWAY_LASTS : TSEED_HEALTH_LASTS;
+
+    return now < record->paused ||
+           ((record->streak >= STREAK || (record->streak > 0 && !record->well_at)) &&
+            now - record->noted < lasts);
+}
+
+int tseed_health_fails(const tseed_health_t *health, const tseed_layer_t *layer,
+                       const tseed_upstream_t *upstream, apr_time_t now)
+{
+    const record_t *record = find(health, layer, upstream);
+
+    return record && fails(record, now);
+}
+
+int tseed_health_may_ask(tseed_health_t *health, const char **cause, const tseed_layer_t *layer,
+                         apr_time_t now)
+{
+    record_t *first = NULL;
+
+    for (int i = 0; i < layer->source.count; i++) {
+        record_t *record = find(health, layer, layer->source.addresses[i].upstream);
+
+        if (!record || !record->paused) {
+            return 1;
+        }
+        first = first && first->paused <= record->paused ? first : record;
+    }
+    if (first && now < first->paused) {
+        *cause = first->cause;
+        return 0;
+    }
+    if (first) {
+        first->paused = now + ASKS_EVERY;
+    }
+    return 1;
+}
+
+void tseed_health_ask_again(tseed_health_t *health, const tseed_layer_t *layer)
+{
+    for (int i = 0; i < layer->source.count; i++) {
+        record_t *record = find(health, layer, layer->source.addresses[i].upstream);
+
+        if (record && record->paused) {
+            record->paused = 1; /* over */
+        }
+    }
 }
 
 tseed_illness_t tseed_health_of(const tseed_health_t *health, const tseed_upstream_t *upstream,

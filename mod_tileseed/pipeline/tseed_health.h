@@ -44,4 +44,17 @@ void tseed_health_take(tseed_health_t *health, const tseed_job_t *leader, apr_ti
 tseed_illness_t tseed_health_of(const tseed_health_t *health, const tseed_upstream_t *upstream,
                                 apr_time_t now);
 
+/* Whether a request for a layer may be sent although its upstreams have asked for a pause for this
+ * layer: 0, and *cause, before the pause of one of them is over; then one request asks, until an
+ * answer comes or half a minute is over. `cause` holds until the next note. now: monotonic. */
+int tseed_health_may_ask(tseed_health_t *health, const char **cause, const tseed_layer_t *layer,
+                         apr_time_t now);
+
+/* Ends the pauses of a layer: the next request asks. */
+void tseed_health_ask_again(tseed_health_t *health, const tseed_layer_t *layer);
+
+/* Whether a layer fails at an upstream. */
+int tseed_health_fails(const tseed_health_t *health, const tseed_layer_t *layer,
+                       const tseed_upstream_t *upstream, apr_time_t now);
+
 #endif

@@ -3,7 +3,7 @@
 /* Joined jobs: lists of jobs, and how they are parted. */
 #include "pipeline/tseed_join.h"
 
-#include "pipeline/tseed_jobs.h"
+#include "books/tseed_jobs.h"
 
 #define SHARE_LEAST 2 /* a request has at most so many times the tiles that its jobs need */
 

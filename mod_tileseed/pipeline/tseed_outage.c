@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Outages: what a task says and does while its upstream is away. */
+/* Outages: what a task says and does while its upstream is away, or refuses it. */
 #include "pipeline/tseed_outage.h"
 
 #include <apr_strings.h>
@@ -26,6 +26,9 @@ static const char *name_of(const tseed_run_t *run, int address)
 {
     return run->tileset.layer->source.addresses[address].upstream->name;
 }
+
+/* How long a task waits for a layer that its upstream does not have. */
+#define NO_LAYER_MOST (180 * APR_USEC_PER_SEC)
 
 /* Bytes of a name or a cause in a reason, so that the text behind it has room. */
 #define PART_SIZE 80
@@ -54,21 +57,34 @@ static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook
 
     tseed_text_second(time, since);
     write_next(next, sizeof(next), outlook->next - now);
+    tseed_text_fit(upstream, sizeof(upstream), name);
+    tseed_text_fit(cause, sizeof(cause), outlook->cause);
+    if (tseed_retry_is_refused(run) && run->refused.what != TSEED_REFUSES_NOTHING) {
+        tseed_progress_say(&run->progress, TSEED_REASON_REFUSED,
+                           "refused by upstream %s: %s since %s, %s", upstream, cause, time, next);
+        return;
+    }
     tseed_progress_say(&run->progress,
                        outlook->quiet_until > now ? TSEED_REASON_QUIET : TSEED_REASON_AWAY,
-                       "waiting for upstream %s: %s since %s, %s",
-                       tseed_text_fit(upstream, sizeof(upstream), name),
-                       tseed_text_fit(cause, sizeof(cause), outlook->cause), time, next);
+                       "waiting for upstream %s: %s since %s, %s", upstream, cause, time, next);
+}
+
+static int has_no_layer(const tseed_run_t *run)
+{
+    return tseed_retry_is_refused(run) && run->refused.what == TSEED_REFUSES_LAYER;
 }
 
 static void give_up(tseed_outage_t *outage, tseed_run_t *run, const char *name, const char *cause)
 {
+    const char *what = has_no_layer(run) ? "does not have what the layer asks for"
+                       : tseed_retry_is_refused(run) && run->refused.what != TSEED_REFUSES_NOTHING
+                           ? "refused the task for longer than TileSeedGiveUp allows"
+                           : "was away for longer than TileSeedGiveUp allows";
     char upstream[PART_SIZE];
 
     run->progress.state = TSEED_ABORTED;
-    tseed_progress_say(&run->progress, TSEED_REASON_GIVEN_UP,
-                       "the upstream %s was away for longer than TileSeedGiveUp allows: %s",
-                       tseed_text_fit(upstream, sizeof(upstream), name), cause);
+    tseed_progress_say(&run->progress, TSEED_REASON_GIVEN_UP, "the upstream %s %s: %s",
+                       tseed_text_fit(upstream, sizeof(upstream), name), what, cause);
     tseed_stages_drain(outage->stages, run);
 }
 
@@ -82,6 +98,18 @@ static void begin_to_wait(tseed_run_t *run, apr_time_t now)
     run->waits_since = now - (wall - *since);
 }
 
+/* Nobody mends a layer that is not there by waiting, and less if the capabilities lack it, too. An
+ * upstream that starts may not have read its layers yet. */
+static apr_interval_time_t patience(const tseed_outage_t *outage, const tseed_run_t *run)
+{
+    const apr_interval_time_t most = outage->context->settings->give_up;
+
+    if (has_no_layer(run)) {
+        return run->lacks_layer ? 0 : NO_LAYER_MOST < most ? NO_LAYER_MOST : most;
+    }
+    return most;
+}
+
 /* The board shows when the next try is. That is not worth a record in the database, so `dirty` is
  * put back. */
 static void hold_on(tseed_outage_t *outage, tseed_run_t *run, const char *name,
@@ -92,7 +120,7 @@ static void hold_on(tseed_outage_t *outage, tseed_run_t *run, const char *name,
     if (!run->waits_since) {
         begin_to_wait(run, now);
     }
-    if (now - run->waits_since >= outage->context->settings->give_up) {
+    if (now - run->waits_since >= patience(outage, run)) {
         give_up(outage, run, name, outlook->cause);
     } else {
         write_reason(run, name, outlook, now);
@@ -139,7 +167,19 @@ static void hear_again(tseed_outage_t *outage, tseed_run_t *run)
 static int is_over(const tseed_run_t *run, const tseed_outlook_t *outlook)
 {
     return run->phase == TSEED_RUN_GOING &&
-           (run->waits_since || (run->progress.away_since && outlook->heard));
+           (run->waits_since ||
+            (run->progress.away_since && outlook->heard && !run->refused.count));
+}
+
+/* The upstream is there, and refuses the run or asks it for a pause. */
+static void hold_on_refused(tseed_outage_t *outage, tseed_run_t *run, apr_time_t now)
+{
+    tseed_outlook_t outlook = {.since = tseed_clock_wall(run->progress.away_since),
+                               .next = run->refused.next,
+                               .quiet_until = run->refused.next};
+
+    apr_cpystrn(outlook.cause, run->refused.cause, sizeof(outlook.cause));
+    hold_on(outage, run, run->refused.by->name, &outlook, now);
 }
 
 void tseed_outage_look(tseed_outage_t *outage, tseed_run_t *run, const char *name,
@@ -147,6 +187,8 @@ void tseed_outage_look(tseed_outage_t *outage, tseed_run_t *run, const char *nam
 {
     if (outlook->since) {
         hold_on(outage, run, name, outlook, now);
+    } else if (run->phase == TSEED_RUN_GOING && tseed_retry_is_refused(run)) {
+        hold_on_refused(outage, run, now);
     } else if (is_over(run, outlook)) {
         go_on(outage, run, now);
     }

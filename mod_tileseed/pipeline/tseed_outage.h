@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Outages: tasks whose upstream is away stay RUNNING, say why, and lend their threads. They go on
- * by themselves, or end when the upstream has been away for too long. Main thread only.
+/* Outages: tasks whose upstream is away, or refuses them, stay RUNNING, say why, and lend their
+ * threads. They go on by themselves, or end when that has lasted for too long; soon, if the
+ * upstream does not have their layer. Main thread only.
  *
  * The record of a task says since when its upstream is away, so a restart does not begin the count
  * anew. The wall clock is read once for that record. From then on the monotonic clock counts.

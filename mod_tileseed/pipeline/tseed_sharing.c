@@ -11,7 +11,7 @@
 #include "base/tseed_digest.h"
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
-#include "pipeline/tseed_jobs.h"
+#include "books/tseed_jobs.h"
 #include "source/tseed_source.h"
 
 #define KEPT_MOST (26 << 20)            /* bytes of answers that partners have not had, … */
@@ -65,10 +65,10 @@ static uint64_t picture_of(const tseed_run_t *run, apr_pool_t *pool)
     static const tseed_range_t tile = {0, 0, 0, 0, 0};
     const tseed_layer_t *layer = run->tileset.layer;
     const tseed_gridset_t *gridset = run->tileset.subset->gridset;
-    const char *text =
-        apr_psprintf(pool, "%s\n%dx%d+%d %d %d %d", tseed_gridset_print(gridset, pool),
-                     run->task->meta_width, run->task->meta_height, run->task->gutter,
-                     layer->gutter_beyond, (int)layer->source.mode, layer->source.missing_is_empty);
+    const char *text = apr_psprintf(
+        pool, "%s\n%dx%d+%d %d %d %s", tseed_gridset_print(gridset, pool), run->task->meta_width,
+        run->task->meta_height, run->task->gutter, layer->gutter_beyond, (int)layer->source.mode,
+        tseed_source_missing(&layer->source, pool));
     uint64_t picture = tseed_digest(text, strlen(text), 0);
 
     for (int i = 0; i < layer->source.count; i++) {

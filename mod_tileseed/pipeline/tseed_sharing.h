@@ -12,7 +12,7 @@
 #ifndef TSEED_SHARING_H
 #define TSEED_SHARING_H
 
-#include "usage/tseed_display.h"
+#include "books/tseed_marks.h"
 #include "work/tseed_context.h"
 #include "work/tseed_run.h"
 
@@ -20,7 +20,7 @@ typedef struct tseed_sharing_t tseed_sharing_t;
 
 /* Makes the sharing of the tasks' runs, in context->pool. */
 tseed_sharing_t *tseed_sharing_create(const tseed_context_t *context, const tseed_runs_t *runs,
-                                       const tseed_display_t *display);
+                                      const tseed_display_t *display);
 
 /* Whether a run is to ask for nothing just now: a partner that is behind catches up. now:
  * monotonic. */

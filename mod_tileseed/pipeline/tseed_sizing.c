@@ -266,16 +266,12 @@ static tseed_cell_shape_t cell_of(tseed_cell_shape_t largest, int step)
 
 /* ---- choices ---- */
 
-/* Why a run joins no metatiles on a level: it goes over a list, prunes one position after the
- * other, derives the level, or has crashed a seeder, so that one metatile is blamed.
- * TSEED_SIZE_FIXED: it may join them. */
+/* Why a run joins no metatiles on a level: it goes over a list, derives the level, or has
+ * crashed a seeder, so that one metatile is blamed. TSEED_SIZE_FIXED: it may join them. */
 static tseed_size_reason_t hindrance(const tseed_sizing_t *sizing, const tseed_run_t *run, int z)
 {
     if (run->list) {
         return TSEED_SIZE_LISTED;
-    }
-    if (run->tileset.layer->prune.is_on) {
-        return TSEED_SIZE_PRUNES;
     }
     if (tseed_board_crashes_of(sizing->context->board, run->task->id) > 0) {
         return TSEED_SIZE_CRASHED;

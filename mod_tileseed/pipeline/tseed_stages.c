@@ -3,23 +3,59 @@
 /* The stages of a job. */
 #include "pipeline/tseed_stages.h"
 
-#include <apr_strings.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <apr_strings.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
 #include "board/tseed_counters.h"
+#include "books/tseed_jobs.h"
+#include "books/tseed_marks.h"
 #include "pipeline/tseed_derive.h"
-#include "pipeline/tseed_job_trace.h"
 #include "pipeline/tseed_join.h"
-#include "pipeline/tseed_rate.h"
 #include "pipeline/tseed_upstreams.h"
 #include "source/tseed_source.h"
 #include "work/tseed_portion.h"
+
+/* How fast a run gets on, for those who watch it. Main thread only. */
+
+/* The rate of a run. */
+
+#define RATES 20
+
+static int waits(const tseed_run_t *run, apr_time_t now)
+{
+    return run->waits_since || run->is_silent || run->is_hung || run->is_behind || run->short_of ||
+           now < run->pause_until;
+}
+
+/* Takes the rate once a tick: tiles in 1000 s, as a mean in which older ticks count less, so that
+ * the rate soon shows a break. Only the board shows the rate: `dirty` stays as it was, because a
+ * rate alone is nothing to save. now: monotonic. */
+static void tseed_rate_take(tseed_run_t *run, const tseed_display_t *display, apr_time_t now)
+{
+    const int64_t processed = tseed_progress_processed(&run->progress) - run->progress.pruned;
+    const double seconds = (double)(now - run->rated_at) / APR_USEC_PER_SEC;
+    const double rate = 1000 * (double)(processed - run->rated_tiles) / seconds;
+    const int was_dirty = run->dirty;
+
+    if (waits(run, now)) { /* what was is no rate, and says nothing of what is left */
+        run->rates = 0;
+        run->progress.rate = 0;
+    } else if (run->rated_at && seconds > 0) {
+        run->rates += run->rates < RATES;
+        run->progress.rate += (int64_t)((rate - (double)run->progress.rate) / run->rates);
+    }
+    tseed_display_run(display, run);
+    run->dirty = was_dirty;
+    run->rated_at = now;
+    run->rated_tiles = processed;
+}
 
 #define CALM 5 /* ticks without a paused task: a full disk may take a file now and then */
 
@@ -125,6 +161,7 @@ static void ask_upstream(tseed_stages_t *stages, tseed_job_t *job)
     job->transfer.url = job->url;
     job->transfer.upstream = source->addresses[address].upstream;
     job->transfer.owner = job->run;
+    job->transfer.layer = job->run->tileset.layer;
     job->transfer.may_go_elsewhere = source->count > 1;
     job->transfer.most = tseed_source_most(job->width, job->height);
     set_portion(stages, job, address, is_shared);
@@ -244,37 +281,33 @@ static void end_troubles(tseed_stages_t *stages)
 
 /* The store can't be written: the task keeps its answers, says why and tries again after a pause.
  * Jobs that fail together are one failure. */
-void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *job)
+static void pause_run(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *job)
 {
-    const int has_tiles = job->metatile.wanted.z >= 0; /* a count of shared files has none */
-    const tseed_range_t *tiles = &(has_tiles ? job : run->ready.head)->metatile.wanted;
-    const tseed_tile_t tile = {tiles->z, tiles->minx, tiles->miny};
-    const char *place =
-        run->pauses == 0 ? tseed_store_obstacle(&run->tileset, &tile, stages->uses.context->scratch)
-                         : NULL;
+    const char *root = run->tileset.layer->store.root;
+    const char *place = job->place[0] ? job->place : root;
     apr_time_t now = tseed_clock_monotonic();
     char why[TSEED_CAUSE_SIZE], layer[64];
 
     apr_strerror(job->rv, why, sizeof(why));
-    if (job->rv == ELOOP) { /* the worker has found out which directory is a link */
-        apr_cpystrn(why, job->cause, sizeof(why));
-    }
     if (run->pauses == 0) {
         tseed_counters_add(stages->uses.context->board, TSEED_COUNT_STORE_ERRORS, 1);
     }
-    if (run->pauses == 0 && is_news(stages, run->tileset.layer->store.root, place, job->rv)) {
+    if (run->pauses == 0 && is_news(stages, root, place, job->rv)) {
         tseed_log(TSEED_LOG_ERROR, job->rv,
                   "TS0026: task %" APR_INT64_T_FMT
                   " of layer '%s' is paused: %s, in the layer's store %s, can't be used; the task "
                   "goes on by itself when it can, and so do others",
-                  run->task->id, run->task->layer, place, run->tileset.layer->store.root);
+                  run->task->id, run->task->layer, place, root);
     }
     if (now >= run->pause_until) {
         run->pauses++;
         run->pause_until = now + tseed_retry_back_off(run->pauses);
     }
     if (job->rv == ELOOP) {
-        tseed_progress_say(&run->progress, TSEED_REASON_STORE, "paused: %s", why);
+        tseed_progress_say(&run->progress, TSEED_REASON_STORE,
+                           "paused: %s is a symbolic link, and none is followed below a store's "
+                           "directory",
+                           place);
     } else {
         tseed_progress_say(
             &run->progress, TSEED_REASON_STORE,
@@ -286,13 +319,13 @@ void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_jo
 
 /* ---- stages ---- */
 
-/* Returns whether the job needs a picture. */
+/* Returns whether the job needs a picture. A look does, even where all its tiles are there. */
 static int checked(tseed_stages_t *stages, tseed_job_t *job, int coming)
 {
     const int64_t tiles = tseed_range_count(&job->metatile.wanted);
 
     tseed_job_trace_recall(stages->uses.context->board, job);
-    if (tseed_job_present(job) + tseed_job_written(job) < tiles) {
+    if (tseed_job_is_look(job) || tseed_job_present(job) + tseed_job_written(job) < tiles) {
         return 1;
     }
     job->made = tseed_job_written(job);
@@ -327,7 +360,8 @@ static int may_be_too_large(const tseed_transfer_t *transfer)
 /* A request for several metatiles that has failed says nothing of each of them. */
 static void refused(tseed_stages_t *stages, tseed_job_t *leader)
 {
-    if (leader->joined && may_be_too_large(&leader->transfer)) {
+    if (leader->joined && may_be_too_large(&leader->transfer) &&
+        !tseed_retry_is_refused(leader->run)) {
         tseed_sizing_fail(stages->uses.sizing, leader);
     }
     if (leader->joined && leader->transfer.result != TSEED_FETCH_AWAY) {
@@ -346,6 +380,7 @@ static void fetched(tseed_stages_t *stages, tseed_job_t *job)
     tseed_sharing_arrive(stages->uses.sharing, job);
     tseed_stages_arrive(job);
     job->follows = 0;
+    tseed_retry_note(job, tseed_clock_monotonic());
     run->progress.requests += job->transfer.sent + job->transfer.sent_in_vain;
     job->transfer.sent_in_vain = 0;
     if (run->phase != TSEED_RUN_GOING ||
@@ -473,7 +508,7 @@ static void cut_again(tseed_stages_t *stages, const piles_t *piles)
     if (piles->refusal->outcome == TSEED_JOB_NO_ROOM) {
         tseed_quota_wait_put(stages->uses.quota_wait, piles->refusal);
     } else {
-        tseed_stages_pause(stages, run, piles->refusal);
+        pause_run(stages, run, piles->refusal);
     }
 }
 
@@ -597,19 +632,64 @@ void tseed_stages_settle(tseed_stages_t *stages, tseed_run_t *run)
     }
 }
 
+/* ---- counts ---- */
+
+void tseed_stages_no_store(void *module, tseed_job_t *count)
+{
+    tseed_stages_t *stages = module;
+    tseed_run_t *background = count->run;
+
+    for (tseed_run_t *run = stages->uses.runs->tasks; run; run = run->next_run) {
+        if (run->booked == background->booked && run->ready.count > 0) {
+            pause_run(stages, run, count);
+        }
+    }
+    for (int waiting = background->ready.count; waiting > 0; waiting--) {
+        tseed_job_t *job = tseed_queue_take(&background->ready);
+
+        if (job->stage == TSEED_STAGE_CUT) {
+            tseed_stages_work(stages, job, TSEED_STAGE_CUT);
+        } else {
+            tseed_queue_put(&background->ready, job);
+        }
+    }
+}
+
 /* ---- once a tick ---- */
+
+static void look_at_store(tseed_stages_t *stages, tseed_run_t *run)
+{
+    const int was_hung = run->is_hung;
+    char layer[64];
+
+    run->is_hung = (run->working > 0 || (run->booked && run->booked->is_late)) &&
+                   tseed_workers_is_hung(stages->uses.context->workers, run);
+    if (run->is_hung) {
+        tseed_progress_say(&run->progress, TSEED_REASON_STORE,
+                           "the store of layer %s has not answered for more than 10 s",
+                           tseed_text_fit(layer, sizeof(layer), run->task->layer));
+    } else if (was_hung && run->phase == TSEED_RUN_GOING) {
+        tseed_run_remind(run);
+    }
+}
 
 void tseed_stages_tick(void *module, apr_time_t now)
 {
     tseed_stages_t *stages = module;
 
+    tseed_workers_tick(stages->uses.context->workers, now);
     for (tseed_run_t *run = stages->uses.runs->tasks; run; run = run->next_run) {
+        look_at_store(stages, run);
         tseed_rate_take(run, stages->uses.display, now);
         if (run->task->type == TSEED_TRUNCATE && run->jobs) {
             tseed_ends_count_removed(run, run->jobs->position);
             tseed_display_run(stages->uses.display, run);
         }
         tseed_failures_summarise(run, now);
+    }
+    for (tseed_run_t *run = stages->uses.runs->background; run; run = run->next_run) {
+        run->is_hung =
+            run->working > 0 && tseed_workers_is_hung(stages->uses.context->workers, run);
     }
     end_troubles(stages);
     tseed_sharing_tick(stages->uses.sharing);

@@ -5,14 +5,13 @@
 #ifndef TSEED_STAGES_H
 #define TSEED_STAGES_H
 
-#include "pipeline/tseed_ends.h"
+#include "books/tseed_holds.h"
+#include "books/tseed_marks.h"
+#include "books/tseed_origins.h"
+#include "pipeline/tseed_failures.h"
 #include "pipeline/tseed_health.h"
-#include "pipeline/tseed_retry.h"
 #include "pipeline/tseed_sharing.h"
 #include "pipeline/tseed_sizing.h"
-#include "usage/tseed_display.h"
-#include "usage/tseed_holds.h"
-#include "usage/tseed_origins.h"
 
 typedef struct tseed_stages_t tseed_stages_t;
 
@@ -54,9 +53,9 @@ int tseed_stages_follow(tseed_stages_t *stages, tseed_job_t *job);
  * configuration says so, an answer "there is no tile" becomes an answer without a body. */
 void tseed_stages_arrive(tseed_job_t *job);
 
-/* Pauses a run whose store can't be used for now. The job has found that out. If the job is about
- * no tiles, `run->ready` is not empty. */
-void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *job);
+/* The store of a background run's tile set can't be looked at, as a count has found. Tasks of the
+ * tile set pause, and tiles that requests wait for are made without the store. */
+void tseed_stages_no_store(void *stages, tseed_job_t *count);
 
 /* Begins nothing more of a run. Ends its transfers at once, and its workers at the next file. */
 void tseed_stages_drain(tseed_stages_t *stages, tseed_run_t *run);

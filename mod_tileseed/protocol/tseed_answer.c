@@ -10,7 +10,7 @@
 #include "base/tseed_text.h"
 #include "protocol/tseed_answer_parts.h"
 #include "protocol/tseed_document.h"
-#include "protocol/tseed_task_levels.h"
+#include "protocol/tseed_task.h"
 
 #define I64 "%" APR_INT64_T_FMT
 
@@ -18,7 +18,6 @@ const char *tseed_answer_status(const tseed_status_row_t *rows, int count, apr_p
 {
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     tseed_json_open(&json, "long-array-array", '[');
     for (int i = 0; i < count; i++) {
         const tseed_status_row_t *row = &rows[i];
@@ -28,7 +27,6 @@ const char *tseed_answer_status(const tseed_status_row_t *rows, int count, apr_p
                                     row->total, row->total - row->processed, row->id, row->state));
     }
     tseed_json_close(&json, ']');
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }
 
@@ -252,9 +250,7 @@ const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *
 {
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     add_task(&json, task, progress);
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }
 
@@ -283,10 +279,8 @@ const char *tseed_answer_task_levels(const tseed_task_t *task, const tseed_progr
 {
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     add_task(&json, task, progress);
     add_levels(&json, levels);
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }
 
@@ -294,7 +288,6 @@ const char *tseed_answer_tasks(const apr_array_header_t *records, apr_pool_t *po
 {
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     tseed_json_open(&json, "tasks", '[');
     for (int i = 0; i < records->nelts; i++) {
         const tseed_task_record_t *record = &APR_ARRAY_IDX(records, i, tseed_task_record_t);
@@ -302,7 +295,6 @@ const char *tseed_answer_tasks(const apr_array_header_t *records, apr_pool_t *po
         tseed_json_raw(&json, NULL, tseed_answer_task(record->task, &record->progress, pool));
     }
     tseed_json_close(&json, ']');
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }
 
@@ -357,7 +349,6 @@ const char *tseed_answer_failures(const apr_array_header_t *failures, const tsee
 {
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     tseed_json_open(&json, "failures", '[');
     for (int i = 0; i < failures->nelts; i++) {
         add_failure(&json, &APR_ARRAY_IDX(failures, i, tseed_failure_t));
@@ -366,7 +357,6 @@ const char *tseed_answer_failures(const apr_array_header_t *failures, const tsee
     add_causes(&json, causes);
     tseed_json_number(&json, "total", total);
     tseed_json_words(&json, "next", next);
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }
 
@@ -377,13 +367,11 @@ const char *tseed_parameters_save(const apr_table_t *parameters, apr_pool_t *poo
     const apr_array_header_t *entries = apr_table_elts(parameters);
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     for (int i = 0; i < entries->nelts; i++) {
         const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
 
         tseed_json_text(&json, entry->key, entry->val);
     }
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }
 

@@ -169,6 +169,7 @@ typedef struct {
     const tseed_capabilities_t *offered;
     apr_array_header_t *lacks;
     apr_pool_t *pool;
+    int lacks_layer;
 } comparison_t;
 
 static void compare_subset(comparison_t *comparison, xmlNode *layer, const char *name,
@@ -196,6 +197,7 @@ static void compare_name(comparison_t *comparison, const char *name, const tseed
     xmlNode *found = find_layer(child(child(root, "Capability"), "Layer"), name, comparison->pool);
 
     if (!found) {
+        comparison->lacks_layer = 1;
         APR_ARRAY_PUSH(comparison->lacks, const char *) =
             apr_psprintf(comparison->pool, "a layer '%s'", name);
         return;
@@ -205,13 +207,20 @@ static void compare_name(comparison_t *comparison, const char *name, const tseed
     }
 }
 
+/* Some services write image/jpg for image/jpeg. */
+static int is_format(const char *offered, const char *mime)
+{
+    return apr_cstr_casecmp(offered, mime) == 0 ||
+           (apr_cstr_casecmp(offered, "image/jpg") == 0 && strcmp(mime, "image/jpeg") == 0);
+}
+
 static void compare_format(comparison_t *comparison, const char *mime)
 {
     xmlNode *root = xmlDocGetRootElement(comparison->offered->document);
     xmlNode *request = child(child(root, "Capability"), "Request");
     xmlNode *one = child(child(request, "GetMap"), "Format");
 
-    while (one && apr_cstr_casecmp(text_of(one, comparison->pool), mime) != 0) {
+    while (one && !is_format(text_of(one, comparison->pool), mime)) {
         one = find(one->next, "Format");
     }
     if (!one) {
@@ -239,10 +248,10 @@ void tseed_capabilities_most(const tseed_capabilities_t *offered, int *width, in
     *height = pixels_of(service, "MaxHeight");
 }
 
-apr_array_header_t *tseed_capabilities_lacks(const tseed_capabilities_t *offered,
+apr_array_header_t *tseed_capabilities_lacks(int *lacks_layer, const tseed_capabilities_t *offered,
                                              const tseed_layer_t *layer, apr_pool_t *pool)
 {
-    comparison_t comparison = {offered, apr_array_make(pool, 2, sizeof(const char *)), pool};
+    comparison_t comparison = {offered, apr_array_make(pool, 2, sizeof(const char *)), pool, 0};
     char *state;
     char *names = apr_pstrdup(pool, apr_table_get(layer->source.parameters, "LAYERS"));
 
@@ -252,5 +261,6 @@ apr_array_header_t *tseed_capabilities_lacks(const tseed_capabilities_t *offered
     for (int i = 0; i < layer->formats->nelts; i++) {
         compare_format(&comparison, APR_ARRAY_IDX(layer->formats, i, tseed_format_t).from);
     }
+    *lacks_layer = comparison.lacks_layer;
     return comparison.lacks;
 }

@@ -25,8 +25,9 @@ void tseed_capabilities_most(const tseed_capabilities_t *offered, int *width, in
 
 /* Sentences about everything that a configured layer asks for and the service does not offer: layer
  * names, reference systems, formats, extents that lie wholly outside of the service's bounds. An
- * array of const char * in `pool`, empty when nothing is lacking. */
-apr_array_header_t *tseed_capabilities_lacks(const tseed_capabilities_t *offered,
+ * array of const char * in `pool`, empty when nothing is lacking. Sets *lacks_layer to whether a
+ * layer name is among them. */
+apr_array_header_t *tseed_capabilities_lacks(int *lacks_layer, const tseed_capabilities_t *offered,
                                              const tseed_layer_t *layer, apr_pool_t *pool);
 
 #endif

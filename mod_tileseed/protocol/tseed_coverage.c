@@ -237,7 +237,6 @@ const char *tseed_coverage_document(const tseed_coverage_t *coverage, tseed_uses
     writer_t writer = {coverage, uses_of, apr_time_sec(coverage->time), NULL};
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     tseed_json_number(&json, "tileSet", coverage->tileset);
     tseed_json_text(&json, "layer", coverage->layer);
     tseed_json_text(&json, "gridSetId", coverage->gridset);
@@ -249,7 +248,6 @@ const char *tseed_coverage_document(const tseed_coverage_t *coverage, tseed_uses
     for (property_t property = SHARE; property <= AGE; property++) {
         tseed_json_raw(&json, names[property], list_of(&writer, property, apr_palloc(pool, size)));
     }
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }
 

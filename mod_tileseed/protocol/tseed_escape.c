@@ -6,59 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
+
 #define REPLACEMENT 0xFFFD
 #define ELLIPSIS    0x2026
 
-/* Number of continuation bytes behind a first byte, the bits it holds itself, and the lowest
- * character that may take so many (RFC 3629). */
-typedef struct {
-    unsigned char mask, lead;
-    int more;
-    uint32_t lowest;
-} utf8_form_t;
-
-static const utf8_form_t utf8_forms[] = {
-    {0x80, 0x00, 0, 0},
-    {0xE0, 0xC0, 1, 0x80},
-    {0xF0, 0xE0, 2, 0x800},
-    {0xF8, 0xF0, 3, 0x10000},
-};
-
-static const utf8_form_t *form_of(unsigned char lead)
-{
-    for (int i = 0; i < 4; i++) {
-        if ((lead & utf8_forms[i].mask) == utf8_forms[i].lead) {
-            return &utf8_forms[i];
-        }
-    }
-    return NULL;
-}
-
 uint32_t tseed_utf8_next(const char **at)
 {
-    const unsigned char *bytes = (const unsigned char *)*at;
-    const utf8_form_t *form = form_of(*bytes);
     uint32_t c;
+    const size_t length = tseed_text_utf8_read(&c, *at, SIZE_MAX);
 
-    if (!*bytes) {
+    if (!**at) {
         return 0;
     }
-    *at += 1;
-    if (!form) {
-        return REPLACEMENT;
-    }
-    c = *bytes & ~form->mask;
-    for (int i = 1; i <= form->more; i++) {
-        if ((bytes[i] & 0xC0) != 0x80) {
-            return REPLACEMENT;
-        }
-        c = c << 6 | (bytes[i] & 0x3F);
-    }
-    if (c < form->lowest || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) {
-        return REPLACEMENT;
-    }
-    *at += form->more;
-    return c;
+    *at += length > 0 ? length : 1;
+    return length > 0 ? c : REPLACEMENT;
 }
 
 /* Writes one character and returns the place behind it. */

@@ -291,10 +291,8 @@ const char *tseed_estimate_write(const tseed_estimate_t *estimate, const tseed_t
     writer_t writer = {format, tseed_json_begin(pool), tseed_xml_begin(pool)};
 
     if (format == TSEED_BODY_JSON) {
-        tseed_json_open(&writer.json, NULL, '{');
         tseed_json_open(&writer.json, "estimate", '{');
         add_members(&writer, estimate, task);
-        tseed_json_close(&writer.json, '}');
         tseed_json_close(&writer.json, '}');
         return tseed_json_end(&writer.json);
     }

@@ -210,40 +210,12 @@ void tseed_exposition_family(tseed_exposition_t *text, const tseed_family_t *fam
 
 /* ---- values ---- */
 
-/* Length of the character that `at` begins with, 0: it is no UTF-8 (RFC 3629). */
-static unsigned character_length(const unsigned char *at)
-{
-    static const struct {
-        unsigned char first, last, low, high; /* of the first byte, of the second */
-        unsigned length;
-    } forms[] = {
-        {0x01, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
-    };
-
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        unsigned length = 1;
-
-        if (at[0] < forms[i].first || at[0] > forms[i].last ||
-            (forms[i].length > 1 && (at[1] < forms[i].low || at[1] > forms[i].high))) {
-            continue;
-        }
-        for (length = 2; length < forms[i].length; length++) {
-            if ((at[length] & 0xC0) != 0x80) {
-                return 0;
-            }
-        }
-        return forms[i].length;
-    }
-    return 0;
-}
-
 /* The value of a label: backslash, quote and line feed are escaped. */
 static void put_value(tseed_exposition_t *text, const char *value)
 {
     while (*value) {
-        const unsigned length = character_length((const unsigned char *)value);
+        uint32_t code;
+        const size_t length = tseed_text_utf8_read(&code, value, SIZE_MAX);
 
         if (length == 0) {
             put(text, "\xEF\xBF\xBD");

@@ -125,7 +125,8 @@ static const char *check_fields(tseed_unknown_t *unknown, const tseed_members_t 
         const char *text = tseed_text_quote(field->val, strlen(field->val), pool);
 
         if (place_of(members->known, field->key) < 0) {
-            problem = tseed_member_unknown(unknown, members, "", field->key, !*text, pool);
+            problem = tseed_member_unknown(unknown, members, "", field->key,
+                                           *text ? TSEED_CONTENT_PLAIN : TSEED_CONTENT_NONE, pool);
         } else if (*text && strcmp(text, filled(form, field->key, pool)) != 0) {
             problem =
                 apr_psprintf(pool, "%s is there twice, with '%s' and '%s'", field->key,
@@ -150,7 +151,7 @@ static const char *check_fields(tseed_unknown_t *unknown, const tseed_members_t 
 const char *tseed_form_thread(int64_t *task, const apr_table_t *form, apr_pool_t *pool)
 {
     static const char *const known[] = {"kill_thread", "thread_id", NULL};
-    static const tseed_members_t members = {known, SPARES, 0};
+    static const tseed_members_t members = {.known = known, .meant = SPARES};
     tseed_unknown_t unknown = {NULL, NULL};
     const char *text = filled(form, "thread_id", pool);
     const char *problem = check_fields(&unknown, &members, form, pool);
@@ -249,7 +250,8 @@ static const tseed_members_t seed_members = {
               [TSEED_SUBJECT_SYSTEM] = "gridSetId",
               [TSEED_SUBJECT_FORMAT] = "tileFormat",
               [TSEED_SUBJECT_PARAMETER] = PREFIX "NAME",
-              [TSEED_SUBJECT_KIND] = "type"}};
+              [TSEED_SUBJECT_KIND] = "type",
+              [TSEED_SUBJECT_PART] = "zoomStart, zoomStop or bbox"}};
 
 /* The fields but those of parameters, which are judged with the layer. *problem: one is almost such
  * a field. */
@@ -292,8 +294,8 @@ static const char *read_format(const char **format, const apr_table_t *form, apr
     return NULL;
 }
 
-const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form,
-                            apr_pool_t *pool)
+static const char *read_seed(tseed_seed_document_t *document, const apr_table_t *form,
+                             const tseed_members_t *members, apr_pool_t *pool)
 {
     const char *box = filled(form, "bbox", pool);
     const char *type = filled(form, "type", pool);
@@ -314,7 +316,7 @@ const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *
     };
     plain = plain_fields(&problem, form, pool);
     if (!problem) {
-        problem = check_fields(&document->unknown, &seed_members, plain, pool);
+        problem = check_fields(&document->unknown, members, plain, pool);
     }
     if (!problem) {
         problem = read_format(&document->format, form, pool);
@@ -322,14 +324,21 @@ const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *
     return problem || !box ? problem : read_box(&document->coords, box, pool);
 }
 
+const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form,
+                            apr_pool_t *pool)
+{
+    return read_seed(document, form, &seed_members, pool);
+}
+
 const char *tseed_form_query(tseed_seed_document_t *document, const char *query, apr_pool_t *pool)
 {
+    /* what caches, proxies and pages add, and GeoServer's addresses have */
+    static const char *const idle[] = {"_", "authkey", "f", "kill_all", "workspace", NULL};
     const char *text = query ? query : "";
-    const char *problem =
-        tseed_form_seed(document, tseed_form_read(text, strlen(text), pool), pool);
+    tseed_members_t members = seed_members;
 
-    document->unknown.dropped = NULL;
-    return problem;
+    members.idle = idle;
+    return read_seed(document, tseed_form_read(text, strlen(text), pool), &members, pool);
 }
 
 /* ---- a request with a query ---- */
@@ -395,9 +404,11 @@ static const char *add_parameters(apr_table_t **parameters, const apr_table_t *m
     return problem;
 }
 
-static void add_ignored(tseed_unknown_t *unknown, const char *more, apr_pool_t *pool)
+static void add_unknown(tseed_unknown_t *unknown, const tseed_unknown_t *more, apr_pool_t *pool)
 {
-    char *rest, *lines = more ? apr_pstrdup(pool, more) : NULL;
+    char *rest, *lines = more->ignored ? apr_pstrdup(pool, more->ignored) : NULL;
+
+    unknown->dropped = unknown->dropped ? unknown->dropped : more->dropped;
 
     for (char *line = lines ? apr_strtok(lines, "\n", &rest) : NULL; line;
          line = apr_strtok(NULL, "\n", &rest)) {
@@ -434,7 +445,7 @@ const char *tseed_form_add_query(tseed_seed_document_t *document, const char *qu
         problem = add_coords(&document->coords, more.coords, pool);
     }
     if (!problem) {
-        add_ignored(&document->unknown, more.unknown.ignored, pool);
+        add_unknown(&document->unknown, &more.unknown, pool);
         problem = add_parameters(&document->parameters, more.parameters, pool);
     }
     return problem;
@@ -493,7 +504,7 @@ static const char *check_kill(const char **ignored, const apr_table_t *form,
                               const apr_table_t *query, apr_pool_t *pool)
 {
     static const char *const known[] = {"kill_all", NULL};
-    static const tseed_members_t members = {known, SPARES, 0};
+    static const tseed_members_t members = {.known = known, .meant = SPARES};
     tseed_unknown_t unknown = {NULL, NULL};
     const char *problem = check_fields(&unknown, &members, form, pool);
     const char *here = filled(form, "kill_all", pool), *there = filled(query, "kill_all", pool);

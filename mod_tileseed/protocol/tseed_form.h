@@ -36,8 +36,8 @@ const char *tseed_form_list(int *is_all, const apr_table_t *form, apr_pool_t *po
 const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form,
                             apr_pool_t *pool);
 
-/* The same for a query (NULL: there is none). Fields that narrow nothing are noted, and not missed
- * in a truncate: they may be meant for somebody else. */
+/* The same for a query (NULL: there is none), but that four fields are noted and not missed in a
+ * truncate, whatever they say: they are meant for somebody else. */
 const char *tseed_form_query(tseed_seed_document_t *document, const char *query, apr_pool_t *pool);
 
 /* Adds the fields of the query to a request that a document or form has made. NULL, or the text of

@@ -68,7 +68,6 @@ const char *tseed_host_document(const tseed_host_list_t *list, apr_pool_t *pool)
 {
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     tseed_json_text(&json, "answeredBy", list->self);
     tseed_json_words(&json, "active", list->active);
     tseed_json_open(&json, "hosts", '[');
@@ -76,7 +75,6 @@ const char *tseed_host_document(const tseed_host_list_t *list, apr_pool_t *pool)
         add_host(&json, &APR_ARRAY_IDX(list->hosts, i, tseed_host_row_t), list);
     }
     tseed_json_close(&json, ']');
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }
 

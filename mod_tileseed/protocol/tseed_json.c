@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "protocol/tseed_mend.h"
 #include "protocol/tseed_reader.h"
 
@@ -146,27 +147,10 @@ static json_object *parse(reader_t *reader)
 
 /* ---- the tree ---- */
 
-static int is_utf8(const char *text)
-{
-    const char *at = text;
-
-    for (;;) {
-        const char *before = at;
-        uint32_t c = tseed_utf8_next(&at);
-
-        if (c == 0) {
-            return 1;
-        }
-        if (c == 0xFFFD && at - before == 1) { /* U+FFFD itself has three bytes */
-            return 0;
-        }
-    }
-}
-
 static int copy_text(reader_t *reader, const char **copy, const char *text, int line)
 {
     *copy = apr_pstrdup(reader->pool, text);
-    return is_utf8(text) ? 0 : fail(reader, line, "a text that is not UTF-8");
+    return tseed_text_is_utf8(text) ? 0 : fail(reader, line, "a text that is not UTF-8");
 }
 
 /* An object, a text or null: the mender leaves nothing else, and no list in a list. */
@@ -200,6 +184,7 @@ static int copy_member(reader_t *reader, tseed_node_t ***slot, tseed_node_t *nod
             **slot = node;
             *slot = &node->next;
         }
+        node->is_compound = is_list;
         if (copy_value(reader, node, is_list ? json_object_array_get_idx(value, i) : value) != 0) {
             return -1;
         }
@@ -243,12 +228,16 @@ static void take_attributes(const reader_t *reader, tseed_node_t *node)
         const tseed_node_t *member = *slot;
 
         if (*member->name == '@') {
+            const char *said = tseed_node_is_blank(member) ? ""
+                               : member->children          ? "{}"
+                                                           : member->text;
+            tseed_node_t *attribute =
+                tseed_node_add_attribute(node, member->name + 1, said, reader->pool);
+
             *slot = member->next;
-            tseed_node_add_attribute(node, member->name + 1,
-                                     tseed_node_is_blank(member) ? ""
-                                     : member->children          ? "{}"
-                                                                 : member->text,
-                                     reader->pool);
+            if (attribute) {
+                attribute->is_compound = member->children || member->is_compound;
+            }
         } else {
             slot = &(*slot)->next;
         }
@@ -286,15 +275,35 @@ static int copy_object(reader_t *reader, tseed_node_t *node, json_object *object
     return 0;
 }
 
-/* {"root": {…}} and no other member; the root has no name in {}. */
+/* An attribute beside the root, among the `members` that surround it. */
+static int copy_beside(reader_t *reader, tseed_node_t *members, const char *name,
+                       json_object *value)
+{
+    tseed_node_t **slot = &members->children, *others = members->children, *node = NULL;
+
+    if (copy_name(reader, &node, name) != 0 || copy_member(reader, &slot, node, value) != 0) {
+        return -1;
+    }
+    *slot = others;
+    return 0;
+}
+
+/* {"root": {…}} and no other member but attributes, which become the root's; the root has no name
+ * in {}. */
 static int copy_root(reader_t *reader, tseed_node_t **root, json_object *parsed)
 {
+    tseed_node_t *around = tseed_node_create("", 1, reader->pool);
+    tseed_node_t **last;
+
     *root = NULL;
     json_object_object_foreach(parsed, name, value)
     {
         const tseed_mended_name_t *place = find_name(reader, name);
 
         if (name[TSEED_MEND_DIGITS] == '@') {
+            if (copy_beside(reader, around, name, value) != 0) {
+                return -1;
+            }
             continue;
         }
         if (*root) {
@@ -315,7 +324,29 @@ static int copy_root(reader_t *reader, tseed_node_t **root, json_object *parsed)
         *root = tseed_node_create("", 1, reader->pool);
         return fail(reader, 1, "the root's name expected");
     }
+    take_attributes(reader, around);
+    for (last = &(*root)->attributes; *last; last = &(*last)->next) {
+    }
+    *last = around->attributes;
     return 0;
+}
+
+/* People count braces wrong: what stands behind the root means nothing. A member there was meant to
+ * be in it. */
+static int check_tail(reader_t *reader)
+{
+    const char *at = skip_blanks(reader, reader->mended.token + 1);
+    int line = reader->mended.line;
+
+    while (at < reader->end && *at == '}') {
+        at = skip_blanks(reader, at + 1);
+    }
+    for (const char *before = reader->mended.token; before < at; before++) {
+        line += *before == '\n';
+    }
+    return memchr(at, ':', (size_t)(reader->end - at))
+               ? fail_expected(reader, line, at, "only '}' or the end of the body")
+               : 0;
 }
 
 /* The root's name of a body that is wrong behind it. */
@@ -351,7 +382,9 @@ const char *tseed_json_read(tseed_node_t **root, const char *body, size_t length
     } else {
         parsed = parse(&reader);
         if (parsed) {
-            copy_root(&reader, root, parsed);
+            if (copy_root(&reader, root, parsed) == 0) {
+                check_tail(&reader);
+            }
         } else {
             copy_root_name(&reader, root);
         }

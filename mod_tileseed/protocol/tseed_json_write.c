@@ -28,11 +28,15 @@ static void put_name(tseed_json_t *json, const char *name)
 
 tseed_json_t tseed_json_begin(apr_pool_t *pool)
 {
-    return (tseed_json_t){.pool = pool, .pieces = apr_array_make(pool, 64, sizeof(const char *))};
+    tseed_json_t json = {.pool = pool, .pieces = apr_array_make(pool, 64, sizeof(const char *))};
+
+    tseed_json_open(&json, NULL, '{');
+    return json;
 }
 
-const char *tseed_json_end(const tseed_json_t *json)
+const char *tseed_json_end(tseed_json_t *json)
 {
+    tseed_json_close(json, '}');
     return apr_array_pstrcat(json->pool, json->pieces, '\0');
 }
 

@@ -19,14 +19,14 @@ typedef struct {
     int has_entry; /* what is open has one: a comma comes before the next */
 } tseed_json_t;
 
-/* An empty document, in `pool`. */
+/* A document in `pool`: an object, which is open. */
 tseed_json_t tseed_json_begin(apr_pool_t *pool);
 
-/* The whole text, in the pool of its beginning. */
-const char *tseed_json_end(const tseed_json_t *json);
+/* Closes the object and gives the whole text, in the pool of its beginning. */
+const char *tseed_json_end(tseed_json_t *json);
 
 /* Opens an object ('{') or a list ('['), closes the innermost one ('}' or ']'). In all of these
- * `name` is NULL for an entry of a list and for the root. */
+ * `name` is NULL for an entry of a list. */
 void tseed_json_open(tseed_json_t *json, const char *name, char mark);
 void tseed_json_close(tseed_json_t *json, char mark);
 

@@ -141,13 +141,11 @@ const char *tseed_layers_document(const apr_array_header_t *entries,
 {
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     tseed_json_open(&json, "layers", '[');
     for (int i = 0; i < entries->nelts; i++) {
         add_entry(&json, &APR_ARRAY_IDX(entries, i, tseed_layers_entry_t));
     }
     tseed_json_close(&json, ']');
     add_rights(&json, rights);
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }

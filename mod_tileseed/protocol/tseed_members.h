@@ -6,9 +6,10 @@
  * The rule: a request never comes to mean more than it says. A task that ignored `zoomstop` would
  * seed every level, a truncate that ignored `boundingBox` would remove everything. So a name is
  * refused that is almost a known one, or that speaks of what a request can be narrowed by: levels,
- * boxes, grid sets, reference systems, formats, parameters, the kind of the task. Every reader of
- * documents, forms and queries asks here. A truncate takes no unknown member at all, which
- * tseed_seed_document_resolve sees to.
+ * boxes, grid sets, reference systems, formats, parameters, the kind of the task, a part of the
+ * tiles. An unknown member with members of its own, or a list, can narrow whatever its name is.
+ * Every reader of documents, forms and queries asks here. A truncate takes no unknown member at
+ * all, which tseed_seed_document_resolve sees to.
  *
  * Any thread. Results and sentences live in the pool that a call takes.
  */
@@ -23,7 +24,7 @@
  * them. `known` ends with NULL and does not have `name` itself. */
 const char *tseed_name_meant(const char *name, const char *const *known);
 
-/* What a name speaks of. CHOICE: of which tasks, layers or pages. */
+/* What a name speaks of. PART: of some of the tiles. CHOICE: of which tasks or layers. */
 typedef enum {
     TSEED_SUBJECT_NONE,
     TSEED_SUBJECT_FIRST_LEVEL,
@@ -35,6 +36,7 @@ typedef enum {
     TSEED_SUBJECT_FORMAT,
     TSEED_SUBJECT_PARAMETER,
     TSEED_SUBJECT_KIND,
+    TSEED_SUBJECT_PART,
     TSEED_SUBJECT_CHOICE,
     TSEED_SUBJECTS
 } tseed_subject_t;
@@ -47,8 +49,12 @@ typedef struct {
     const char *const *known;          /* ends with NULL */
     const char *meant[TSEED_SUBJECTS]; /* what a name that speaks of the subject is meant to be; "":
                                         * it is refused all the same; NULL: it narrows nothing */
+    const char *const *idle;           /* these say nothing, whatever their values; NULL: none */
     int is_closed;                     /* every unknown name is refused */
 } tseed_members_t;
+
+/* What an unknown member holds: nothing, a plain value, or a list or members of its own. */
+typedef enum { TSEED_CONTENT_NONE, TSEED_CONTENT_PLAIN, TSEED_CONTENT_PARTS } tseed_content_t;
 
 /* The unknown members of a request so far. */
 typedef struct {
@@ -60,7 +66,7 @@ typedef struct {
  * for the root. Notes the name, each once, cut when there are many, and returns NULL. Or returns
  * the sentence of a 400, which says which name is meant. An empty member is always noted. */
 const char *tseed_member_unknown(tseed_unknown_t *unknown, const tseed_members_t *members,
-                                 const char *part, const char *name, int is_empty,
+                                 const char *part, const char *name, tseed_content_t content,
                                  apr_pool_t *pool);
 
 /* A known member that has no content, and attributes that say something: the sentence of a 400. A

@@ -19,19 +19,20 @@ tseed_node_t *tseed_node_create(const char *name, int line, apr_pool_t *pool)
     return node;
 }
 
-void tseed_node_add_attribute(tseed_node_t *node, const char *name, const char *text,
-                              apr_pool_t *pool)
+tseed_node_t *tseed_node_add_attribute(tseed_node_t *node, const char *name, const char *text,
+                                       apr_pool_t *pool)
 {
     tseed_node_t *attribute;
 
     if (strcmp(name, "class") == 0 || apr_cstr_casecmpn(name, "xml", 3) == 0 ||
         strncmp(name, "xsi:", 4) == 0) {
-        return;
+        return NULL;
     }
     attribute = tseed_node_create(name, node->line, pool);
     attribute->text = text;
     attribute->next = node->attributes;
     node->attributes = attribute;
+    return attribute;
 }
 
 const tseed_node_t *tseed_node_find(const tseed_node_t *parent, const char *name)

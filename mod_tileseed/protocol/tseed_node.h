@@ -11,6 +11,7 @@ typedef struct tseed_node_t {
     const char *name; /* local name, without prefix */
     const char *text; /* as it was sent, in UTF-8; "" when there are children */
     int is_null;      /* JSON null; its text is "null" */
+    int is_compound;  /* JSON: an entry of a list, or an attribute with more than a text */
     int is_mixed;     /* there is text beside the children, which is dropped */
     int line;         /* from 1; XML: white space before the document not counted */
     struct tseed_node_t *children, *next;
@@ -20,10 +21,11 @@ typedef struct tseed_node_t {
 /* An empty node, in `pool`, which the name outlives. For the readers. */
 tseed_node_t *tseed_node_create(const char *name, int line, apr_pool_t *pool);
 
-/* Adds an attribute to a node, unless it is one that never says what is wanted. `name`, which may
- * have a prefix, and `text` live as long as the node, which is in `pool`. For the readers. */
-void tseed_node_add_attribute(tseed_node_t *node, const char *name, const char *text,
-                              apr_pool_t *pool);
+/* Adds an attribute to a node and returns it; NULL: it is one that never says what is wanted.
+ * `name`, which may have a prefix, and `text` live as long as the node, which is in `pool`. For the
+ * readers. */
+tseed_node_t *tseed_node_add_attribute(tseed_node_t *node, const char *name, const char *text,
+                                       apr_pool_t *pool);
 
 /* First child of that name, or NULL. */
 const tseed_node_t *tseed_node_find(const tseed_node_t *parent, const char *name);

@@ -233,12 +233,10 @@ const char *tseed_overview_document(const tseed_overview_t *overview, apr_pool_t
 {
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     add_seeder(&json, overview);
     add_tasks(&json, overview);
     add_quota(&json, overview);
     add_upstreams(&json, overview->upstreams, &overview->now);
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }
 
@@ -247,8 +245,6 @@ const char *tseed_upstreams_document(const apr_array_header_t *upstreams,
 {
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     add_upstreams(&json, upstreams, now);
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }

@@ -1,20 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Queries behind the addresses of tasks. */
+/* Queries behind the addresses that GeoWebCache does not have. */
 #include "protocol/tseed_query.h"
 
 #include <apr_cstr.h>
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "protocol/tseed_form.h"
+#include "protocol/tseed_members.h"
 
 #define TASKS_USUAL    100
 #define TASKS_MOST     1000
 #define FAILURES_USUAL 1000
 #define FAILURES_MOST  10000
 #define QUOTE_MAX      100
+
+/* ---- what is not known ---- */
+
+static int is_known(const char *key, const char *const *known)
+{
+    while (*known && apr_cstr_casecmp(key, *known) != 0) {
+        known++;
+    }
+    return *known || strcmp(key, "_") == 0;
+}
+
+const char *tseed_query_refusal(const char *text, const char *const *known, apr_pool_t *pool)
+{
+    const tseed_members_t members = {.known = known, .is_closed = 1};
+    const apr_table_t *form = tseed_form_read(text ? text : "", text ? strlen(text) : 0, pool);
+    const apr_array_header_t *fields = apr_table_elts(form);
+    tseed_unknown_t unknown = {NULL, NULL};
+    const char *problem = NULL;
+
+    for (int i = 0; !problem && i < fields->nelts; i++) {
+        const apr_table_entry_t *field = &APR_ARRAY_IDX(fields, i, apr_table_entry_t);
+
+        if (!is_known(field->key, known)) {
+            problem =
+                tseed_member_unknown(&unknown, &members, "", field->key,
+                                     *field->val ? TSEED_CONTENT_PLAIN : TSEED_CONTENT_NONE, pool);
+        }
+    }
+    return problem;
+}
+
+int tseed_body_is_empty(const char *body, apr_size_t length)
+{
+    char kept[3];
+    size_t count = 0;
+
+    for (apr_size_t i = 0; i < length && count < sizeof(kept); i++) {
+        if (!tseed_ascii_is_space(body[i])) {
+            kept[count++] = body[i];
+        }
+    }
+    return count == 0 || (count == 2 && memcmp(kept, "{}", 2) == 0);
+}
+
+/* ---- tasks and failures ---- */
 
 /* A whole number from 1 to `most`; *value stays as it is when there is none. */
 static const char *read_number(int64_t *value, const apr_table_t *form, const char *key,

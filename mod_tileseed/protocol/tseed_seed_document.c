@@ -35,6 +35,17 @@ static const char *read_plain(const char **field, const tseed_node_t *node, int 
 
 /* ---- what is not known ---- */
 
+/* What an unknown member holds. Elements of one name that follow each other are a list. */
+static tseed_content_t content_of(const tseed_node_t *node)
+{
+    const int is_plain = !node->children && !node->attributes && !node->is_compound &&
+                         !(node->next && strcmp(node->next->name, node->name) == 0);
+
+    return tseed_node_is_blank(node) ? TSEED_CONTENT_NONE
+           : is_plain                ? TSEED_CONTENT_PLAIN
+                                     : TSEED_CONTENT_PARTS;
+}
+
 /* A member that is known must say what it says as this module reads it: a text beside elements, or
  * a value that stands in attributes alone, would be lost. `path` says where the member stands. */
 static const char *check_node(tseed_seed_document_t *document, const tseed_node_t *node,
@@ -51,7 +62,7 @@ static const char *check_node(tseed_seed_document_t *document, const tseed_node_
     for (const tseed_node_t *one = node->attributes; one && !problem; one = one->next) {
         problem =
             tseed_member_unknown(&unknown, members, path, apr_pstrcat(pool, "@", one->name, NULL),
-                                 tseed_node_is_empty(one), pool);
+                                 content_of(one), pool);
     }
     document->unknown.ignored = unknown.ignored;
     return problem;
@@ -73,7 +84,7 @@ static const char *check_children(tseed_seed_document_t *document, const tseed_n
         }
         if (!members->known[place]) {
             problem = tseed_member_unknown(&document->unknown, members, path, node->name,
-                                           tseed_node_is_blank(node), pool);
+                                           content_of(node), pool);
         } else if (seen & 1u << place) {
             problem = apr_psprintf(pool, "%s.%s stands twice, again in line %d", path, node->name,
                                    node->line);
@@ -91,7 +102,8 @@ static const char *check_children(tseed_seed_document_t *document, const tseed_n
         [TSEED_SUBJECT_LEVELS] = "zoomStart or zoomStop", [TSEED_SUBJECT_BOX] = "bounds.coords",   \
         [TSEED_SUBJECT_GRID] = "gridSetId", [TSEED_SUBJECT_SYSTEM] = "srs.number",                 \
         [TSEED_SUBJECT_FORMAT] = "format", [TSEED_SUBJECT_PARAMETER] = "parameters.entry",         \
-        [TSEED_SUBJECT_KIND] = "type"                                                              \
+        [TSEED_SUBJECT_KIND] = "type",                                                             \
+        [TSEED_SUBJECT_PART] = "zoomStart, zoomStop or bounds.coords"                              \
     }
 
 /* ---- members with elements of their own ---- */
@@ -101,7 +113,7 @@ static const char *read_number(tseed_seed_document_t *document, const char **fie
                                const tseed_node_t *node, const char *path, apr_pool_t *pool)
 {
     static const char *const known[] = {"number", NULL};
-    static const tseed_members_t members = {known, MEANT, 0};
+    static const tseed_members_t members = {.known = known, .meant = MEANT};
     const tseed_node_t *number = node->children ? tseed_node_find(node, "number") : node;
     const char *problem = check_children(document, node, path, &members, pool);
 
@@ -143,14 +155,14 @@ static const char *read_coords(tseed_seed_document_t *document, const tseed_node
                                apr_pool_t *pool)
 {
     static const char *const known[] = {"double", NULL};
-    static const tseed_members_t members = {known, MEANT, 1};
+    static const tseed_members_t members = {.known = known, .meant = MEANT, .is_closed = 1};
     const char *problem = check_node(document, coords, "bounds.coords", &members, pool);
 
     document->coords = apr_array_make(pool, 4, sizeof(const char *));
     for (const tseed_node_t *node = coords->children; node && !problem; node = node->next) {
         if (strcmp(node->name, "double") != 0) {
             problem = tseed_member_unknown(&document->unknown, &members, "bounds.coords",
-                                           node->name, tseed_node_is_blank(node), pool);
+                                           node->name, content_of(node), pool);
             continue;
         }
         problem = node->children
@@ -165,7 +177,7 @@ static const char *read_bounds(tseed_seed_document_t *document, const tseed_node
                                apr_pool_t *pool)
 {
     static const char *const known[] = {"coords", "srs", NULL};
-    static const tseed_members_t members = {known, MEANT, 1};
+    static const tseed_members_t members = {.known = known, .meant = MEANT, .is_closed = 1};
     static const char needs[] = "bounds must hold coords with four double: minx, miny, maxx, maxy";
     const tseed_node_t *coords = tseed_node_find(node, "coords");
     const tseed_node_t *srs = tseed_node_find(node, "srs");
@@ -225,7 +237,7 @@ static const char *read_parameters(tseed_seed_document_t *document, const tseed_
                                    apr_pool_t *pool)
 {
     static const char *const known[] = {"entry", NULL};
-    static const tseed_members_t members = {known, MEANT, 1};
+    static const tseed_members_t members = {.known = known, .meant = MEANT, .is_closed = 1};
     const char *problem = check_node(document, node, "parameters", &members, pool);
 
     if (problem || tseed_node_is_empty(node)) {
@@ -285,8 +297,7 @@ static const char *read_member(tseed_seed_document_t *document, const tseed_node
                        : read_plain((const char **)((char *)document + members[i].field), node,
                                     members[i].keep_empty, pool);
     }
-    return tseed_member_unknown(&document->unknown, all, "", node->name, tseed_node_is_blank(node),
-                                pool);
+    return tseed_member_unknown(&document->unknown, all, "", node->name, content_of(node), pool);
 }
 
 const char *tseed_seed_document_read(tseed_seed_document_t *document, tseed_format_of_body_t format,
@@ -294,7 +305,7 @@ const char *tseed_seed_document_read(tseed_seed_document_t *document, tseed_form
 {
     static const char *const roots[] = {"seedRequest", NULL};
     const char *known[MEMBERS + 1] = {NULL};
-    const tseed_members_t all = {known, MEANT, 0};
+    const tseed_members_t all = {.known = known, .meant = MEANT};
     tseed_node_t *root;
     const char *problem = tseed_document_read(&root, format, body, length, pool);
     const char *misnamed = tseed_document_check_root(root, format, roots, pool);

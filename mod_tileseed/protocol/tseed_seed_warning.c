@@ -7,7 +7,7 @@
 
 #include "base/tseed_text.h"
 #include "protocol/tseed_seed_request.h"
-#include "tiling/tseed_halving.h"
+#include "tiling/tseed_range.h"
 
 #define QUOTE_MAX 200
 #define SLACK     0.01 /* of the extent: a box this far beyond is somebody's rounding */

@@ -5,9 +5,10 @@
 #ifndef TSEED_TASK_H
 #define TSEED_TASK_H
 
+#include <stdint.h>
+
 #include <apr_tables.h>
 #include <apr_time.h>
-#include <stdint.h>
 
 #include "tiling/tseed_positions.h"
 
@@ -58,7 +59,6 @@ typedef enum {
     TSEED_SIZE_AS_BEFORE, /* the tiles came from requests of that size */
     TSEED_SIZE_ALONE,     /* nothing was joined to the metatile */
     TSEED_SIZE_LISTED,    /* the metatiles are those of a list: failed ones */
-    TSEED_SIZE_PRUNES,    /* the layer prunes */
     TSEED_SIZE_CRASHED    /* the task has crashed a seeder */
 } tseed_size_reason_t;
 
@@ -74,7 +74,8 @@ typedef enum {
     TSEED_REASON_BOOKS,         /* the books are being read */
     TSEED_REASON_AWAY,          /* its upstream is away, */
     TSEED_REASON_QUIET,         /* has asked for a pause, */
-    TSEED_REASON_SILENT,        /* does not answer */
+    TSEED_REASON_SILENT,        /* does not answer, */
+    TSEED_REASON_REFUSED,       /* refuses the task: its credentials or its layer */
     TSEED_REASON_STORE,         /* its store can't be used */
     TSEED_REASON_DATABASE,      /* the state database can't be written */
     TSEED_REASON_QUOTA,         /* the disk quota is reached */
@@ -84,7 +85,7 @@ typedef enum {
     TSEED_REASON_FAILURES,      /* ended: metatiles failed, */
     TSEED_REASON_NOTHING_MADE,  /* all of them, */
     TSEED_REASON_FAILURE_LIMIT, /* too many of them */
-    TSEED_REASON_GIVEN_UP,      /* its upstream was away for too long */
+    TSEED_REASON_GIVEN_UP,      /* its upstream was away, or refused it, for too long */
     TSEED_REASON_EXPIRED,       /* the disk quota has removed some of its tiles */
     TSEED_REASON_UNSAFE,        /* the file system has lost some of them */
     TSEED_REASON_TERMINATED,    /* by a client */
@@ -200,5 +201,25 @@ void tseed_progress_finish(tseed_progress_t *progress, int64_t position);
 /* Marks all positions from `low` to before `end` as finished, and so moves `low` there. No position
  * from `end` on is finished. */
 void tseed_progress_pass(tseed_progress_t *progress, int64_t end);
+
+/* A level of a task. Metatiles of a truncate are whole levels. */
+typedef struct {
+    int z;
+    int64_t metatiles, finished;
+    int64_t tiles; /* -1: not known, of a task that retries another */
+} tseed_task_level_t;
+
+/* The levels (tseed_task_level_t) of a task, ascending, in `pool`. `gridset` is the task's, as it
+ * was when the task was accepted. `listed` has for each of TSEED_LEVELS_MAX levels the number of
+ * metatiles that a task with retry_of is about; NULL for other tasks. */
+apr_array_header_t *tseed_task_levels(const tseed_task_t *task, const tseed_progress_t *progress,
+                                      const tseed_gridset_t *gridset, const int64_t *listed,
+                                      apr_pool_t *pool);
+
+/* Whether the tiles that a progress counts are the tiles of its finished positions, as they are
+ * whenever a seed or reseed under way is shown or saved. Says 1 of other tasks: a truncate counts
+ * within a level, and the list of a task with retry_of is not at hand. `gridset` as above. */
+int tseed_task_adds_up(const tseed_task_t *task, const tseed_progress_t *progress,
+                       const tseed_gridset_t *gridset);
 
 #endif

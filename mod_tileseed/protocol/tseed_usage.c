@@ -86,6 +86,19 @@ void tseed_usage_load(tseed_usage_status_t *status, const char *saved)
 
 /* ---- tile sets ---- */
 
+int tseed_usage_lists(const char *list, int64_t number)
+{
+    char *end;
+
+    for (int64_t one; *list; list = end) {
+        one = strtoll(list, &end, 10);
+        if (one == number || end == list) {
+            return one == number;
+        }
+    }
+    return 0;
+}
+
 const char *tseed_usage_resolve(tseed_tileset_t *tileset, const tseed_tileset_record_t *record,
                                 const tseed_catalog_t *catalog, apr_pool_t *pool)
 {
@@ -181,6 +194,7 @@ static void add_tileset(tseed_json_t *json, const char *name, const tseed_usage_
     tseed_json_raw(json, "parameters", record->parameters);
     tseed_json_words(json, "store", record->root);
     tseed_json_flag(json, "configured", row->is_configured);
+    tseed_json_flag(json, "removing", row->is_leaving);
     tseed_json_flag(json, "complete", record->complete);
     add_effect(json, &sum);
     tseed_json_number(json, "contentBytes", sum.bytes);
@@ -405,7 +419,6 @@ const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool)
     int complete = is_complete(usage);
 
     qsort(usage->rows->elts, (size_t)usage->rows->nelts, sizeof(tseed_usage_row_t), by_layer);
-    tseed_json_open(&json, NULL, '{');
     tseed_json_flag(&json, "enabled", usage->config->enabled);
     tseed_json_flag(&json, "enforced", usage->config->enabled);
     tseed_json_flag(&json, "complete", complete);
@@ -416,7 +429,6 @@ const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool)
     tseed_json_known(&json, "diskFree", usage->disk_free >= 0 && !usage->is_part, usage->disk_free);
     add_work(&json, usage);
     add_layers(&json, usage);
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }
 
@@ -439,7 +451,6 @@ const char *tseed_usage_pages(const tseed_usage_row_t *row, const apr_array_head
 {
     tseed_json_t json = tseed_json_begin(pool);
 
-    tseed_json_open(&json, NULL, '{');
     add_tileset(&json, "tileset", row);
     tseed_json_open(&json, "pages", '[');
     for (int i = 0; i < pages->nelts; i++) {
@@ -447,8 +458,28 @@ const char *tseed_usage_pages(const tseed_usage_row_t *row, const apr_array_head
     }
     tseed_json_close(&json, ']');
     tseed_json_words(&json, "next", next);
-    tseed_json_close(&json, '}');
     return tseed_json_end(&json);
+}
+
+const char *tseed_forget_query_read(int *removes, const char *text, apr_pool_t *pool)
+{
+    const apr_table_t *form = tseed_form_read(text ? text : "", text ? strlen(text) : 0, pool);
+    const apr_array_header_t *entries = apr_table_elts(form);
+    const char *tiles = NULL;
+
+    for (int i = 0; i < entries->nelts; i++) {
+        const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
+
+        if (strcmp(entry->key, "tiles") == 0 && tiles) {
+            return "tiles is there twice, once is expected";
+        }
+        tiles = strcmp(entry->key, "tiles") == 0 ? entry->val : tiles;
+    }
+    *removes = tiles && strcmp(tiles, "remove") == 0;
+    return !tiles || *removes || strcmp(tiles, "keep") == 0
+               ? NULL
+               : apr_psprintf(pool, "tiles must be keep or remove, not '%s'",
+                              tseed_text_quote(tiles, 100, pool));
 }
 
 const char *tseed_usage_query_read(tseed_usage_query_t *query, const char *text, apr_pool_t *pool)

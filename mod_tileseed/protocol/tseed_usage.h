@@ -17,12 +17,13 @@
 
 /* Names of the database's notes: the status; the reconcile that was asked for last, the time of the
  * request in microseconds; who wants a clean-up now, "" once it has begun; numbers of tile sets to
- * be forgotten, each behind a blank; layers whose upstreams are to be asked again, each before a
- * line's end. */
+ * be forgotten, each behind a blank, and of those whose tiles are to be removed; layers whose
+ * upstreams are to be asked again, each before a line's end. */
 #define TSEED_USAGE_STATUS   "usage"
 #define TSEED_USAGE_REQUIRED "reconcile_wanted"
 #define TSEED_USAGE_CLEANUP  "cleanup_wanted"
 #define TSEED_USAGE_FORGET   "forget_wanted"
+#define TSEED_USAGE_REMOVE   "remove_wanted"
 #define TSEED_USAGE_DROP     "drop_wanted" /* names of layers, each with a line end */
 #define TSEED_USAGE_AGAIN    "ask_again_wanted"
 
@@ -60,6 +61,9 @@ typedef struct {
 const char *tseed_usage_save(const tseed_usage_status_t *status, apr_pool_t *pool);
 void tseed_usage_load(tseed_usage_status_t *status, const char *saved);
 
+/* Whether a number is in a text of numbers, each behind a blank. */
+int tseed_usage_lists(const char *list, int64_t number);
+
 /* Finds the tile set of a record in a configuration, in `pool`. NULL or a sentence. */
 const char *tseed_usage_resolve(tseed_tileset_t *tileset, const tseed_tileset_record_t *record,
                                 const tseed_catalog_t *catalog, apr_pool_t *pool);
@@ -74,6 +78,7 @@ typedef struct {
 typedef struct {
     tseed_tileset_record_t record;
     int is_configured;                /* the quota is about these only */
+    int is_leaving;                   /* its tiles are being removed */
     const tseed_subset_t *subset;     /* of a configured one */
     const apr_array_header_t *levels; /* of tseed_usage_level_t, ascending; NULL: not known */
 } tseed_usage_row_t;
@@ -107,5 +112,8 @@ typedef struct {
 
 /* As in tseed_query.h. */
 const char *tseed_usage_query_read(tseed_usage_query_t *query, const char *text, apr_pool_t *pool);
+
+/* Of the address of one tile set: ?tiles=keep|remove, keep if there is none. As above. */
+const char *tseed_forget_query_read(int *removes, const char *text, apr_pool_t *pool);
 
 #endif

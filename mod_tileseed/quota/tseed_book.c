@@ -83,7 +83,8 @@ static int fits_page(const tseed_effect_t *usage)
 static char *keep_texts(tseed_tileset_record_t *record)
 {
     const char **const texts[] = {&record->key,    &record->layer,      &record->gridset,
-                                  &record->format, &record->parameters, &record->root};
+                                  &record->format, &record->parameters, &record->root,
+                                  &record->place};
     const size_t count = sizeof(texts) / sizeof(texts[0]);
     size_t length = 0;
     char *memory, *end;

@@ -56,11 +56,13 @@ typedef struct {
     unsigned number;  /* 0, 1, 2, …; that of a removed tile set is given again */
     int is_open;      /* it has a value that the filters do not list; set from outside */
     int is_leaving;   /* all its pages are to be removed; likewise */
+    int is_late;      /* the recount has left it out, as its store hangs; likewise */
     uint64_t maker;   /* which client's request has made it; 0: unknown; likewise */
     char *texts;      /* private to the quota room: those of the record */
     uint32_t *trees;  /* private to the quota room: by level; NULL until there is a page */
     int recipe_changed; /* since it was saved, be it back and forth */
     int changed;        /* its row must be saved; set it when `record` was changed from outside */
+    apr_time_t count_after; /* its last count has failed: the next one not before; likewise */
 } tseed_book_tileset_t;
 
 /* A page as the book has it. */
@@ -316,8 +318,8 @@ tseed_book_tileset_t *tseed_book_least_used(const tseed_book_t *book,
                                                              const void *baton),
                                             const void *baton);
 
-/* Gives up to `most` pages of tile sets that are leaving, without pages that jobs hold. Returns how
- * many. One pass over all pages. */
+/* Gives up to `most` pages of tile sets that are leaving and not spared, without pages that jobs
+ * hold. Returns how many. One pass over all pages. */
 size_t tseed_book_leavers(tseed_book_page_t *leavers, size_t most, const tseed_book_t *book);
 
 /* Whether a victim is as it was when it was chosen: there, not pinned, not used since. */

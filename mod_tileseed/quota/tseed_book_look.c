@@ -216,7 +216,8 @@ size_t tseed_book_leavers(tseed_book_page_t *leavers, size_t most, const tseed_b
         const tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
 
         if (entry->flags & TSEED_ENTRY_USED && entry->names > 0 && entry->holds == 0 &&
-            tseed_book_tileset_of(book, entry)->is_leaving) {
+            tseed_book_tileset_of(book, entry)->is_leaving &&
+            !tseed_book_tileset_of(book, entry)->spared) {
             look(&leavers[count++], book, entry);
         }
     }

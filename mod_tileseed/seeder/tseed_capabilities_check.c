@@ -8,7 +8,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "pipeline/tseed_jobs.h"
+#include "books/tseed_jobs.h"
 #include "protocol/tseed_capabilities.h"
 #include "source/tseed_wms.h"
 
@@ -31,8 +31,22 @@ struct tseed_capabilities_check_t {
     tseed_sizing_t *sizing;
     tseed_client_t client;
     request_t *requests;
-    apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
+    apr_hash_t *warnings; /* layer -> lack_t */
 };
+
+/* What the upstream of a layer lacks. In the context's pool. */
+typedef struct {
+    const char *sentence;
+    int is_layer;
+} lack_t;
+
+void tseed_capabilities_check_warn(const tseed_capabilities_check_t *check, tseed_run_t *run)
+{
+    const lack_t *lack = apr_hash_get(check->warnings, run->task->layer, APR_HASH_KEY_STRING);
+
+    run->warning = lack ? lack->sentence : NULL;
+    run->lacks_layer = lack && lack->is_layer;
+}
 
 static void submit(tseed_capabilities_check_t *check, request_t *request)
 {
@@ -69,8 +83,10 @@ static const char *join(const apr_array_header_t *lacks, apr_pool_t *pool)
 static void compare(tseed_capabilities_check_t *check, const request_t *request,
                     const tseed_capabilities_t *offered, const tseed_layer_t *layer)
 {
-    apr_array_header_t *lacks = tseed_capabilities_lacks(offered, layer, check->context->scratch);
-    const char *sentence;
+    int is_layer;
+    apr_array_header_t *lacks =
+        tseed_capabilities_lacks(&is_layer, offered, layer, check->context->scratch);
+    lack_t *lack;
     int width, height;
 
     tseed_capabilities_most(offered, &width, &height);
@@ -78,13 +94,17 @@ static void compare(tseed_capabilities_check_t *check, const request_t *request,
     if (lacks->nelts == 0) {
         return;
     }
-    sentence = apr_psprintf(check->context->pool, "the upstream %s does not offer %s",
-                            request->address->upstream->name, join(lacks, check->context->scratch));
-    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS, "TS0024: layer '%s': %s", layer->name, sentence);
-    apr_hash_set(check->warnings, layer->name, APR_HASH_KEY_STRING, sentence);
+    lack = apr_pcalloc(check->context->pool, sizeof(*lack));
+    lack->is_layer = is_layer;
+    lack->sentence =
+        apr_psprintf(check->context->pool, "the upstream %s does not offer %s",
+                     request->address->upstream->name, join(lacks, check->context->scratch));
+    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS, "TS0024: layer '%s': %s", layer->name,
+              lack->sentence);
+    apr_hash_set(check->warnings, layer->name, APR_HASH_KEY_STRING, lack);
     for (tseed_run_t *run = check->runs->tasks; run; run = run->next_run) {
         if (strcmp(run->task->layer, layer->name) == 0) {
-            run->warning = sentence;
+            tseed_capabilities_check_warn(check, run);
         }
     }
 }
@@ -215,10 +235,4 @@ tseed_capabilities_check_t *tseed_capabilities_check_create(const tseed_context_
 tseed_client_t *tseed_capabilities_check_client(tseed_capabilities_check_t *check)
 {
     return &check->client;
-}
-
-const char *tseed_capabilities_check_warning(const tseed_capabilities_check_t *check,
-                                             const char *layer)
-{
-    return apr_hash_get(check->warnings, layer, APR_HASH_KEY_STRING);
 }

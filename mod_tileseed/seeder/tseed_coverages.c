@@ -49,10 +49,7 @@ static void answer(tseed_coverages_t *coverages, const tseed_reply_t *reply, int
 
 static tseed_reply_t busy(const char *cause)
 {
-    tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = BUSY_SECONDS};
-
-    apr_cpystrn(reply.cause, cause, sizeof(reply.cause));
-    return reply;
+    return tseed_miss_reply(TSEED_MISS_BUSY, BUSY_SECONDS, cause);
 }
 
 static void refuse(tseed_coverages_t *coverages, int64_t tileset)

@@ -9,8 +9,8 @@
 #ifndef TSEED_COVERAGES_H
 #define TSEED_COVERAGES_H
 
+#include "books/tseed_cache.h"
 #include "seeder/tseed_miss.h"
-#include "usage/tseed_cache.h"
 #include "work/tseed_clients.h"
 #include "work/tseed_context.h"
 

@@ -9,8 +9,12 @@
 
 #include <pthread.h>
 
+#include <apr_pools.h>
+#include <apr_time.h>
+
 #include "layer/tseed_layer.h"
 #include "source/tseed_fetcher.h"
+#include "state/tseed_state.h"
 
 /* malloc'd */
 typedef struct tseed_errand_t {
@@ -63,5 +67,68 @@ void tseed_errands_settle(tseed_errands_t *errands, int is_given);
 
 /* How many lines the results of a row must have: one more than the highest index of its errands. */
 int tseed_errands_lines(tseed_errands_t *errands, int64_t number);
+
+typedef struct tseed_portion_hosts_t tseed_portion_hosts_t;
+
+/* No hosts. Lives in `pool`. */
+tseed_portion_hosts_t *tseed_portion_hosts_create(apr_pool_t *pool);
+
+/* Looks up who stands by, once a second at most. `name` is that of the host that works. Scratch
+ * memory in `scratch`. A host that is shunned stays so. */
+apr_status_t tseed_portion_hosts_look(tseed_portion_hosts_t *hosts, tseed_state_t *state,
+                                      const char *name, apr_pool_t *scratch);
+/* Nobody knows who stands by until the next look: no host does. */
+void tseed_portion_hosts_lose(tseed_portion_hosts_t *hosts);
+
+/* How many of them get portions. */
+int tseed_portion_hosts_count_open(const tseed_portion_hosts_t *hosts);
+/* Whether the host of an epoch stands by. */
+int tseed_portion_hosts_has(const tseed_portion_hosts_t *hosts, int64_t epoch);
+
+/* The epoch of the host that gets portions and has the fewest in hand; 0: no host gets any. */
+typedef int tseed_portions_in_hand_t(const void *baton, int64_t epoch);
+int64_t tseed_portion_hosts_idlest(const tseed_portion_hosts_t *hosts,
+                                   tseed_portions_in_hand_t *in_hand, const void *baton);
+
+/* Shuns a host for a minute, or for a longer pause, but for ten minutes at most. `reason` is a
+ * clause. */
+void tseed_portion_hosts_shun(tseed_portion_hosts_t *hosts, int64_t epoch, const char *reason,
+                              apr_interval_time_t pause);
+
+/* Notes that a host has carried out a request, or that the request failed there. A host with
+ * several failures in a row is shunned, for which `scratch` has scratch memory. */
+void tseed_portion_hosts_succeeded(tseed_portion_hosts_t *hosts, int64_t epoch);
+void tseed_portion_hosts_failed(tseed_portion_hosts_t *hosts, int64_t epoch, const char *cause,
+                                apr_pool_t *scratch);
+
+typedef enum {
+    TSEED_PORTION_OK,
+    TSEED_PORTION_UNCHANGED,
+    TSEED_PORTION_FAILED, /* of the fields sent, retry_after and cause hold */
+    TSEED_PORTION_UNDONE, /* the host did not try it to the end; sent holds */
+    TSEED_PORTION_REFUSED /* the host can't do it; cause holds */
+} tseed_portion_outcome_t;
+
+typedef struct {
+    tseed_portion_outcome_t outcome;
+    int http_status, sent;
+    apr_interval_time_t took, age, retry_after;
+    size_t received;
+    const char *next_condition, *cause;
+} tseed_portion_result_t;
+
+/* The line of a portion with an outcome at `now` (monotonic). The transfer of a portion that is not
+ * refused has come back. In `pool`. */
+const char *tseed_portion_result_write(tseed_portion_outcome_t outcome,
+                                       const tseed_transfer_t *transfer, apr_time_t now,
+                                       apr_pool_t *pool);
+
+/* Reads a line, which it changes; texts in `pool`. Returns whether it is one. Another host has
+ * written it: each number has to be in its range, the cause is made one line of UTF-8, and a
+ * condition that is no header of a conditional request is left out. */
+int tseed_portion_result_read(tseed_portion_result_t *result, char *line, apr_pool_t *pool);
+
+/* Sets the results of a transfer, but for its body, by one that is OK or UNCHANGED. */
+void tseed_portion_result_put(tseed_transfer_t *transfer, const tseed_portion_result_t *result);
 
 #endif

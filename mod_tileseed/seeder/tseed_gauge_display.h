@@ -5,10 +5,12 @@
 #ifndef TSEED_GAUGE_DISPLAY_H
 #define TSEED_GAUGE_DISPLAY_H
 
-#include "pipeline/tseed_free_space.h"
+#include "books/tseed_cache.h"
+#include "books/tseed_free_space.h"
 #include "pipeline/tseed_health.h"
 #include "protocol/tseed_gauge.h"
-#include "usage/tseed_cache.h"
+#include "seeder/tseed_misses.h"
+#include "seeder/tseed_tasks.h"
 #include "work/tseed_context.h"
 #include "work/tseed_run.h"
 
@@ -27,5 +29,22 @@ tseed_client_t *tseed_gauge_display_client(tseed_gauge_display_t *display);
 /* Sets the gauge of an upstream by its outlook; `tasks` wait for it. now: monotonic. */
 void tseed_gauge_of_upstream(tseed_upstream_gauge_t *gauge, const tseed_outlook_t *outlook,
                              const tseed_illness_t *illness, int64_t tasks, apr_time_t now);
+
+typedef struct tseed_meter_t tseed_meter_t;
+
+typedef struct {
+    const tseed_context_t *context;
+    const tseed_runs_t *runs;
+    const tseed_tasks_t *tasks;
+    const tseed_cache_t *cache;
+    const tseed_free_space_t *free_space;
+    const tseed_misses_t *misses;
+} tseed_meter_uses_t;
+
+/* Makes the module in the context's pool. */
+tseed_meter_t *tseed_meter_create(const tseed_meter_uses_t *uses);
+
+/* The client that measures. It is the module's. */
+tseed_client_t *tseed_meter_client(tseed_meter_t *meter);
 
 #endif

@@ -1,25 +1,265 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Requests in the place of the host that works. */
+/* Requests in the place of the host that works: sent, cut, and given back. */
 #include "seeder/tseed_helper.h"
 
-#include <apr_strings.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <apr_strings.h>
+
 #include "base/tseed_clock.h"
+#include "base/tseed_digest.h"
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
-#include "seeder/tseed_helper_cut.h"
+#include "base/tseed_thread.h"
+#include "image/tseed_cutter.h"
+#include "image/tseed_pack.h"
+#include "seeder/tseed_errands.h"
+#include "seeder/tseed_pack_file.h"
 #include "source/tseed_fetcher.h"
 #include "source/tseed_source.h"
 #include "state/tseed_portion_rows.h"
+#include "store/tseed_layout.h"
+#include "work/tseed_job_cut.h"
+#include "work/tseed_portion.h"
+
+/* The threads of the helper that cut: each takes an answer of an upstream, cuts the tiles that the
+ * host that works wants, and writes them into a pack.
+ */
+
+/* Cutting in the place of the host that works. */
+
+/* A portion that the helper carries out. One thread at a time has it. */
+typedef struct tseed_helper_request_t {
+    tseed_transfer_t transfer;
+    tseed_portion_t portion;
+    tseed_pack_name_t name;
+    tseed_portion_outcome_t outcome; /* when it is finished */
+    int has_pack;
+    struct tseed_helper_row_t *row;
+    struct tseed_helper_request_t *next;
+} tseed_helper_request_t;
+
+typedef struct {
+    /* Takes a request whose outcome is set. A thread that cuts calls it without any lock. */
+    void (*finish)(void *baton, tseed_helper_request_t *request);
+    void *baton;
+
+    pthread_mutex_t lock;
+    pthread_cond_t has_changed;
+    tseed_helper_request_t *first, **end; /* answers that wait, under lock */
+    int64_t decoding;                     /* pixels of the answers that are being cut, likewise */
+    int is_over;                          /* likewise */
+    int has_said_why;                     /* that it can't write, likewise */
+} tseed_helper_cut_t;
+
+/* The host that works chooses the sizes of requests by its own number of workers. Here as many
+ * answers are decoded at once as have so many pixels, or one. */
+#define PIXELS_MOST (128 << 20)
+
+/* ---- a request ---- */
+
+/* NULL or a sentence. */
+static const char *cut_part(tseed_pack_t *pack, tseed_cutter_t *cutter,
+                            const tseed_helper_request_t *request, const tseed_portion_part_t *part,
+                            apr_pool_t *scratch)
+{
+    const tseed_transfer_t *transfer = &request->transfer;
+    const tseed_portion_t *portion = &request->portion;
+
+    tseed_pack_digest(pack, part->seed, tseed_digest(transfer->body, transfer->length, part->seed));
+    for (int64_t y = part->wanted.miny; y <= part->wanted.maxy; y++) {
+        for (int64_t x = part->wanted.minx; x <= part->wanted.maxx; x++) {
+            const tseed_region_t region =
+                tseed_job_region(&portion->tileset, &portion->asked, portion->gutter, x, y);
+            tseed_encoded_t encoded;
+            const char *error = tseed_cutter_cut(cutter, &encoded, &region, scratch);
+
+            if (error) {
+                return error;
+            }
+            tseed_pack_add(pack, x, y, &encoded);
+        }
+    }
+    return NULL;
+}
+
+static const char *cut_all(tseed_pack_t *pack, tseed_cutter_t *cutter,
+                           const tseed_helper_request_t *request, apr_pool_t *scratch)
+{
+    const tseed_portion_t *portion = &request->portion;
+    const tseed_transfer_t *transfer = &request->transfer;
+    const tseed_answer_t answer = {transfer->body, transfer->length, portion->width,
+                                   portion->height};
+    const char *error = tseed_job_open(cutter, answer, portion->tileset.format, scratch);
+
+    for (int i = 0; !error && i < portion->parts->nelts; i++) {
+        error = cut_part(pack, cutter, request,
+                         &APR_ARRAY_IDX(portion->parts, i, tseed_portion_part_t), scratch);
+    }
+    return error;
+}
+
+/* An administrator can do something about it. */
+static void helper_cut_say_why(tseed_helper_cut_t *cut, const char *root, apr_status_t rv)
+{
+    int is_said;
+
+    pthread_mutex_lock(&cut->lock);
+    is_said = cut->has_said_why;
+    cut->has_said_why = rv != APR_SUCCESS;
+    pthread_mutex_unlock(&cut->lock);
+    if (rv != APR_SUCCESS && !is_said) {
+        tseed_log(TSEED_LOG_WARNING, rv,
+                  "TS0090: this host can't fetch for the host that works: it can't write into "
+                  "%s/" TSEED_PACKS,
+                  root);
+    }
+}
+
+/* Writes the pack of a request. */
+static void write_pack(tseed_helper_cut_t *cut, tseed_helper_request_t *request,
+                       const tseed_pack_t *pack, apr_pool_t *scratch)
+{
+    const tseed_store_config_t *store = &request->portion.tileset.layer->store;
+    size_t length;
+    const unsigned char *bytes = tseed_pack_bytes(pack, &length);
+    const apr_status_t rv = tseed_pack_file_write(store, &request->name, bytes, length, scratch);
+
+    helper_cut_say_why(cut, store->root, rv);
+    if (rv != APR_SUCCESS) {
+        tseed_text_fit(
+            request->transfer.cause, sizeof(request->transfer.cause),
+            apr_psprintf(scratch, "can't write into %s/" TSEED_PACKS " (%pm)", store->root, &rv));
+    }
+    request->has_pack = rv == APR_SUCCESS;
+    request->outcome = request->has_pack ? TSEED_PORTION_OK : TSEED_PORTION_REFUSED;
+}
+
+static void carry_out(tseed_helper_cut_t *cut, tseed_cutter_t *cutter,
+                      tseed_helper_request_t *request, apr_pool_t *scratch)
+{
+    tseed_transfer_t *transfer = &request->transfer;
+    tseed_pack_t *pack = tseed_pack_begin();
+    const char *error = cut_all(pack, cutter, request, scratch);
+    const char *words = error ? tseed_transfer_words(transfer, scratch) : "";
+
+    if (error) {
+        tseed_text_fit(transfer->cause, sizeof(transfer->cause),
+                       *words ? apr_psprintf(scratch, "%s: %s", error, words) : error);
+        request->outcome = TSEED_PORTION_FAILED;
+    } else {
+        write_pack(cut, request, pack, scratch);
+    }
+    tseed_pack_end(pack);
+    free(transfer->body); /* the row may wait long for its others */
+    transfer->body = NULL;
+    transfer->length = transfer->capacity = 0;
+}
+
+/* ---- the threads ---- */
+
+static int64_t pixels_of(const tseed_helper_request_t *request)
+{
+    return (int64_t)request->portion.width * request->portion.height;
+}
+
+/* Under lock. */
+static int may_begin(const tseed_helper_cut_t *cut)
+{
+    return cut->first &&
+           (cut->decoding == 0 || cut->decoding + pixels_of(cut->first) <= PIXELS_MOST);
+}
+
+/* NULL: it is over. */
+static tseed_helper_request_t *next_request(tseed_helper_cut_t *cut)
+{
+    tseed_helper_request_t *request = NULL;
+
+    pthread_mutex_lock(&cut->lock);
+    while (!cut->is_over && !may_begin(cut)) {
+        pthread_cond_wait(&cut->has_changed, &cut->lock);
+    }
+    if (!cut->is_over) {
+        request = cut->first;
+        cut->first = request->next;
+        cut->end = cut->first ? cut->end : &cut->first;
+        cut->decoding += pixels_of(request);
+    }
+    pthread_mutex_unlock(&cut->lock);
+    return request;
+}
+
+static void note_end(tseed_helper_cut_t *cut, int64_t pixels)
+{
+    pthread_mutex_lock(&cut->lock);
+    cut->decoding -= pixels;
+    pthread_cond_broadcast(&cut->has_changed);
+    pthread_mutex_unlock(&cut->lock);
+}
+
+static void *helper_cut_run(void *data)
+{
+    tseed_helper_cut_t *cut = data;
+    apr_pool_t *scratch = tseed_memory_pool();
+    tseed_cutter_t *cutter;
+    tseed_helper_request_t *request;
+
+    if (tseed_cutter_create(&cutter) != APR_SUCCESS) {
+        abort();
+    }
+    while ((request = next_request(cut))) {
+        const int64_t pixels = pixels_of(request);
+
+        carry_out(cut, cutter, request, scratch);
+        cut->finish(cut->baton, request);
+        note_end(cut, pixels);
+        apr_pool_clear(scratch);
+    }
+    tseed_cutter_destroy(cutter);
+    apr_pool_destroy(scratch);
+    return NULL;
+}
+
+/* Begins so many threads. Returns how many there are. */
+static int tseed_helper_cut_begin(tseed_helper_cut_t *cut, int threads)
+{
+    int count = 0;
+
+    cut->end = &cut->first;
+    pthread_mutex_init(&cut->lock, NULL);
+    pthread_cond_init(&cut->has_changed, NULL);
+    for (int i = 0; i < threads; i++) {
+        count += tseed_thread_begin(helper_cut_run, cut) == APR_SUCCESS;
+    }
+    return count;
+}
+
+/* Hands in a request whose transfer is OK. Any thread. */
+static void tseed_helper_cut_put(tseed_helper_cut_t *cut, tseed_helper_request_t *request)
+{
+    request->next = NULL;
+    pthread_mutex_lock(&cut->lock);
+    *cut->end = request;
+    cut->end = &request->next;
+    pthread_cond_broadcast(&cut->has_changed);
+    pthread_mutex_unlock(&cut->lock);
+}
+
+/* Ends the threads soon. What waits stays where it is. */
+static void tseed_helper_cut_end(tseed_helper_cut_t *cut)
+{
+    pthread_mutex_lock(&cut->lock);
+    cut->is_over = 1;
+    pthread_cond_broadcast(&cut->has_changed);
+    pthread_mutex_unlock(&cut->lock);
+}
 
 #define IDLE (250 * 1000) /* microseconds between two looks for rows */
 #define BUSY (50 * 1000)  /* likewise, when half of what the last look found is finished */
@@ -62,15 +302,6 @@ struct tseed_helper_t {
     apr_time_t said_at; /* monotonic */
 };
 
-static void wake(const tseed_helper_t *helper)
-{
-    static const uint64_t one = 1;
-
-    if (write(helper->wake, &one, sizeof(one)) < 0) {
-        /* it is readable already */
-    }
-}
-
 /* ---- what is finished: the threads of the fetcher and of the cutters ---- */
 
 static void finish(void *baton, tseed_helper_request_t *request)
@@ -81,7 +312,7 @@ static void finish(void *baton, tseed_helper_request_t *request)
     request->row->left--;
     request->row->has_failed |= request->outcome == TSEED_PORTION_FAILED;
     pthread_mutex_unlock(&helper->lock);
-    wake(helper);
+    tseed_thread_ring(helper->wake);
 }
 
 static void fetched(void *baton, tseed_transfer_t *transfer)
@@ -339,15 +570,6 @@ static apr_status_t tell_rows(tseed_helper_t *helper)
 
 /* ---- the thread of the database ---- */
 
-static apr_status_t open_state(tseed_helper_t *helper)
-{
-    const tseed_settings_t *settings = helper->settings;
-
-    return helper->state ? APR_SUCCESS
-                         : tseed_state_open(&helper->state, settings->state_dir,
-                                            settings->db_driver, settings->db_params, helper->pool);
-}
-
 static int count_left(tseed_helper_t *helper)
 {
     int count = 0;
@@ -379,7 +601,7 @@ static apr_status_t look(tseed_helper_t *helper, apr_time_t now)
 static apr_status_t turn(tseed_helper_t *helper)
 {
     const apr_time_t now = tseed_clock_monotonic();
-    apr_status_t rv = open_state(helper);
+    apr_status_t rv = tseed_state_ready(&helper->state, helper->settings, helper->pool);
 
     end_rows(helper);
     if (rv == APR_SUCCESS) {
@@ -434,12 +656,10 @@ tseed_helper_t *tseed_helper_create(const tseed_settings_t *settings,
 /* Returns whether all threads that are needed are there. */
 static int begin_threads(tseed_helper_t *helper)
 {
-    pthread_t thread;
-
     return helper->wake >= 0 &&
            tseed_fetcher_create(&helper->fetcher, fetched, helper, helper->pool) == APR_SUCCESS &&
            tseed_helper_cut_begin(&helper->cut, helper->settings->workers) > 0 &&
-           pthread_create(&thread, NULL, run, helper) == 0 && pthread_detach(thread) == 0;
+           tseed_thread_begin(run, helper) == APR_SUCCESS;
 }
 
 void tseed_helper_begin(tseed_helper_t *helper, int64_t epoch)
@@ -449,7 +669,7 @@ void tseed_helper_begin(tseed_helper_t *helper, int64_t epoch)
     }
     helper->is_begun = 1;
     helper->epoch = epoch;
-    helper->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    helper->wake = tseed_thread_bell();
     helper->pool = tseed_memory_pool();
     apr_pool_create(&helper->scratch, helper->pool);
     pthread_mutex_init(&helper->lock, NULL);
@@ -467,7 +687,7 @@ void tseed_helper_end(tseed_helper_t *helper)
 {
     if (helper->is_helping) {
         helper->is_over = 1;
-        wake(helper);
+        tseed_thread_ring(helper->wake);
         tseed_helper_cut_end(&helper->cut);
     }
 }

@@ -6,14 +6,13 @@
 #include <apr_base64.h>
 #include <apr_strings.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_memory.h"
+#include "base/tseed_thread.h"
 #include "seeder/tseed_miss.h"
 #include "state/tseed_hosts.h"
 #include "state/tseed_miss_rows.h"
@@ -68,14 +67,6 @@ static tseed_miss_row_t row_of(int64_t epoch, int64_t number, const tseed_reply_
                               .tile = ""};
 }
 
-static tseed_reply_t busy(const char *cause)
-{
-    tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = 1};
-
-    apr_cpystrn(reply.cause, cause, sizeof(reply.cause));
-    return reply;
-}
-
 /* What a file without a name holds, as text; NULL: it is too long, or can't be read. */
 static const char *text_of(int tile, apr_pool_t *pool)
 {
@@ -103,11 +94,14 @@ static tseed_miss_row_t answer_to(const question_t *question, apr_pool_t *pool)
     int tile;
 
     if (tseed_miss_hear(&reply, &tile, question->end) != APR_SUCCESS) {
-        reply = busy("the host that works did not take the request");
+        reply =
+            tseed_miss_reply(TSEED_MISS_BUSY, 1, "the host that works did not take the request");
     } else if (tile >= 0) {
         text = text_of(tile, pool);
         close(tile);
-        reply = text ? reply : busy("it is too large to be passed on to this host");
+        reply = text ? reply
+                     : tseed_miss_reply(TSEED_MISS_BUSY, 1,
+                                        "it is too large to be passed on to this host");
     }
     row = row_of(question->epoch, question->number, &reply, pool);
     row.tile = text ? text : "";
@@ -173,7 +167,8 @@ static void ask(tseed_intake_t *intake, question_t **link, const tseed_miss_row_
         intake->count++;
         intake->asked_at = tseed_clock_monotonic();
     } else if (rv == APR_EINVAL) {
-        const tseed_reply_t reply = busy("the host that works did not understand the request");
+        const tseed_reply_t reply = tseed_miss_reply(
+            TSEED_MISS_BUSY, 1, "the host that works did not understand the request");
 
         *(tseed_miss_row_t *)apr_array_push(refused) =
             row_of(row->epoch, row->number, &reply, intake->scratch);
@@ -219,13 +214,8 @@ static apr_status_t look(tseed_intake_t *intake)
 /* A database that fails is looked after by others, who also say so. */
 static void turn(tseed_intake_t *intake)
 {
-    apr_status_t rv = APR_SUCCESS;
+    apr_status_t rv = tseed_state_ready(&intake->state, intake->settings, intake->pool);
 
-    if (!intake->state) {
-        rv = tseed_state_open(&intake->state, intake->settings->state_dir,
-                              intake->settings->db_driver, intake->settings->db_params,
-                              intake->pool);
-    }
     if (rv == APR_SUCCESS) {
         answer(intake);
         look(intake);
@@ -261,33 +251,28 @@ tseed_intake_t *tseed_intake_begin(const tseed_settings_t *settings, const tseed
                                    int socket, apr_pool_t *pool)
 {
     tseed_intake_t *intake = apr_pcalloc(pool, sizeof(*intake));
-    pthread_t thread;
 
     intake->settings = settings;
     intake->lease = lease;
     intake->socket = socket;
-    intake->over = tseed_hosts_can_share(settings->db_driver) && socket >= 0
-                       ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
-                       : -1;
+    intake->over =
+        tseed_hosts_can_share(settings->db_driver) && socket >= 0 ? tseed_thread_bell() : -1;
     if (intake->over < 0) {
         return NULL;
     }
     intake->pool = tseed_memory_pool();
     apr_pool_create(&intake->scratch, intake->pool);
-    if (pthread_create(&thread, NULL, run, intake) != 0) {
+    if (tseed_thread_begin(run, intake) != APR_SUCCESS) {
         close(intake->over);
         apr_pool_destroy(intake->pool);
         return NULL;
     }
-    pthread_detach(thread);
     return intake;
 }
 
 void tseed_intake_end(tseed_intake_t *intake)
 {
-    static const uint64_t one = 1;
-
-    if (intake && write(intake->over, &one, sizeof(one)) < 0) {
-        /* it is readable already */
+    if (intake) {
+        tseed_thread_ring(intake->over);
     }
 }

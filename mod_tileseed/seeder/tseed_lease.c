@@ -11,9 +11,7 @@
 
 #include <apr_strings.h>
 #include <poll.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -21,6 +19,7 @@
 #include "base/tseed_deadline.h"
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
+#include "base/tseed_thread.h"
 #include "board/tseed_board_host.h"
 #include "seeder/tseed_host_file.h"
 #include "seeder/tseed_seeder.h"
@@ -426,29 +425,18 @@ static void *guard(void *data)
     _exit(TSEED_EXIT_ANEW);
 }
 
-static int begin_detached(void *(*run)(void *data), tseed_lease_t *lease)
-{
-    pthread_t thread;
-
-    return pthread_create(&thread, NULL, run, lease) == 0 && pthread_detach(thread) == 0;
-}
-
 static apr_status_t begin_threads(tseed_lease_t *lease)
 {
-    const tseed_settings_t *settings = lease->context->settings;
-    apr_status_t rv;
+    const apr_status_t rv = tseed_state_ready(&lease->state, lease->context->settings, lease->pool);
 
-    if (!lease->state) {
-        rv = tseed_state_open(&lease->state, settings->state_dir, settings->db_driver,
-                              settings->db_params, lease->pool);
-        if (rv != APR_SUCCESS) {
-            return rv;
-        }
+    if (rv != APR_SUCCESS) {
+        return rv;
     }
     if (lease->over < 0) {
-        lease->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        lease->over = tseed_thread_bell();
     }
-    return lease->over >= 0 && begin_detached(guard, lease) && begin_detached(keep, lease)
+    return lease->over >= 0 && tseed_thread_begin(guard, lease) == APR_SUCCESS &&
+                   tseed_thread_begin(keep, lease) == APR_SUCCESS
                ? APR_SUCCESS
                : APR_ENOMEM;
 }
@@ -589,14 +577,13 @@ static void give_back(tseed_lease_t *lease)
 
 void tseed_lease_end(tseed_lease_t *lease, int is_quiet)
 {
-    static const uint64_t one = 1;
     const int was_over = tseed_lease_is_over(lease);
 
     if (!lease->is_shared || !lease->is_registered) {
         return;
     }
-    if (lease->over >= 0 && write(lease->over, &one, sizeof(one)) < 0) {
-        /* the threads die with the process */
+    if (lease->over >= 0) {
+        tseed_thread_ring(lease->over);
     }
     if (was_over) {
         say_over(lease);

@@ -7,11 +7,39 @@
 
 /* A run that tries again after a failure of its store, or waits for room, is stuck until the run
  * has stored something. A run whose upstream does not answer may wait for minutes before its
- * requests fail. A run that waits for a truncate does nothing meanwhile. */
+ * requests fail; a run whose store does not answer may wait for ever. A run that waits for a
+ * truncate does nothing meanwhile. */
 static int is_stuck(const tseed_run_t *run)
 {
-    return run->waits_since || run->is_silent || run->pauses > 0 || run->short_of ||
+    return run->waits_since || run->is_silent || run->is_hung || run->pauses > 0 || run->short_of ||
            run->barred_by || tseed_clock_monotonic() < run->pause_until;
+}
+
+/* The truncate that a job waits for, or one that the job leads; NULL: none. */
+static const tseed_run_t *truncate_of(const tseed_runs_t *runs, const tseed_job_t *job)
+{
+    const tseed_run_t *found = NULL;
+
+    for (; job && !found; job = job->joined) {
+        found = tseed_run_excluder(runs->tasks, job);
+        found = found && found->task->type == TSEED_TRUNCATE ? found : NULL;
+    }
+    return found;
+}
+
+/* The truncate that all waits for which a run has fetched, or NULL. */
+static const tseed_run_t *truncate_before(const tseed_runs_t *runs, const tseed_run_t *run)
+{
+    const tseed_job_t *job = run->ready.head;
+    const tseed_run_t *truncate = NULL;
+
+    if (run->working || run->fetching || run->deriving) {
+        return NULL;
+    }
+    do {
+        truncate = job ? truncate_of(runs, job) : NULL;
+    } while (truncate && (job = job->next) != NULL);
+    return truncate;
 }
 
 const tseed_run_t *tseed_lending_stuck_before(const tseed_runs_t *runs, const tseed_run_t *run)
@@ -20,8 +48,11 @@ const tseed_run_t *tseed_lending_stuck_before(const tseed_runs_t *runs, const ts
     tseed_metatile_t metatile;
     int64_t position;
 
-    if (run->jobs || run->phase != TSEED_RUN_GOING || run->task->type == TSEED_TRUNCATE) {
+    if (run->phase != TSEED_RUN_GOING || run->task->type == TSEED_TRUNCATE) {
         return NULL;
+    }
+    if (run->jobs) {
+        return truncate_before(runs, run);
     }
     position = tseed_run_peek(run);
     if (position < 0) {

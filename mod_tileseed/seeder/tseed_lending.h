@@ -12,8 +12,9 @@
 
 #include "work/tseed_run.h"
 
-/* Returns the run that `run` waits for: `run` has nothing under way, and a stuck run is at work on
- * its next metatile. NULL: there is no such run. */
+/* Returns the run that `run` waits for: a stuck run is at work on its next metatile, or a truncate
+ * that is removing tiles there keeps what it has fetched from being stored. NULL: there is no such
+ * run, or something of `run` is under way. */
 const tseed_run_t *tseed_lending_stuck_before(const tseed_runs_t *runs, const tseed_run_t *run);
 
 /* Whether a run is stuck, or waits for a stuck run. A run is stuck when its store failed, its

@@ -262,9 +262,8 @@ void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
         }
     }
     if (wait != ANSWERED) {
-        *reply = (tseed_reply_t){.outcome = TSEED_MISS_BUSY, .retry_after = BUSY_SECONDS};
-        apr_cpystrn(reply->cause, exchange.why ? exchange.why : "the seeder does not answer",
-                    sizeof(reply->cause));
+        *reply = tseed_miss_reply(TSEED_MISS_BUSY, BUSY_SECONDS,
+                                  exchange.why ? exchange.why : "the seeder does not answer");
     }
 }
 

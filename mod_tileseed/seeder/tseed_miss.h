@@ -18,6 +18,7 @@
 #include <apr_tables.h>
 #include <apr_time.h>
 
+#include "base/tseed_text.h"
 #include "tiling/tseed_range.h"
 
 /* How long a child waits for an answer. */
@@ -65,6 +66,16 @@ typedef struct {
     char cause[TSEED_MISS_CAUSE_SIZE]; /* likewise */
 } tseed_reply_t;
 
+/* Why there is no tile; `seconds`: when it may be asked for again. The cause is cut to size. */
+static inline tseed_reply_t tseed_miss_reply(tseed_miss_outcome_t outcome, int seconds,
+                                             const char *cause)
+{
+    tseed_reply_t reply = {.outcome = outcome, .retry_after = seconds};
+
+    tseed_text_fit(reply.cause, sizeof(reply.cause), cause);
+    return reply;
+}
+
 /* Makes the miss socket: children write to ends[1], the seeder reads from ends[0]. The socket holds
  * about `most` questions while no seeder reads. Parent, before any fork. Fails when there is no
  * descriptor left. */
@@ -98,5 +109,11 @@ apr_status_t tseed_miss_hear(tseed_reply_t *reply, int *tile, int end);
 /* Answers and closes `end`; `tile` (-1: none) is sent along and stays open here. Seeder, any
  * thread. */
 void tseed_miss_answer(int end, const tseed_reply_t *reply, int tile);
+
+/* The same without a tile. */
+static inline void tseed_miss_turn_away(int end, tseed_reply_t reply)
+{
+    tseed_miss_answer(end, &reply, -1);
+}
 
 #endif

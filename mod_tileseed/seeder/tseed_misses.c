@@ -16,7 +16,6 @@
 #include "board/tseed_counters.h"
 #include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_failures.h"
-#include "pipeline/tseed_retry.h"
 #include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
 #include "seeder/tseed_pruned_tiles.h"
@@ -36,17 +35,9 @@ struct tseed_misses_t {
 
 /* ---- answers ---- */
 
-static tseed_reply_t reply_of(tseed_miss_outcome_t outcome, int seconds, const char *cause)
-{
-    tseed_reply_t reply = {.outcome = outcome, .retry_after = seconds};
-
-    tseed_text_fit(reply.cause, sizeof(reply.cause), cause);
-    return reply;
-}
-
 static tseed_reply_t busy(const char *cause)
 {
-    return reply_of(TSEED_MISS_BUSY, BUSY_SECONDS, cause);
+    return tseed_miss_reply(TSEED_MISS_BUSY, BUSY_SECONDS, cause);
 }
 
 /* What the upstream took for a job, in ms, rounded up. */
@@ -87,13 +78,14 @@ static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_
     tseed_flight_t *flight = tseed_flight_of(job);
     tseed_reply_t reply = {.outcome = outcome};
 
-    if (job->outcome == TSEED_JOB_LACKS) {
-        reply = reply_of(outcome, 0, job->cause);
+    if (outcome == TSEED_MISS_REFUSED) {
+        reply = tseed_miss_reply(outcome, 0, job->cause);
     } else if (outcome == TSEED_MISS_FAILED) {
-        reply = reply_of(outcome, FAILED_SECONDS, job->cause);
+        reply = tseed_miss_reply(outcome, FAILED_SECONDS, job->cause);
         tseed_failures_note(job->run, job->cause, tseed_clock_monotonic());
     } else if (outcome == TSEED_MISS_BUSY) {
         reply = busy(job->outcome == TSEED_JOB_NO_ROOM ? "there is no room for it"
+                     : job->is_blocked                 ? "what has its name can't be replaced"
                                                        : "the work at it was cut short");
     }
     count_tiles(misses, job, outcome == TSEED_MISS_FAILED);
@@ -178,6 +170,7 @@ static int begin_shade(tseed_misses_t *misses, tseed_job_t *job)
 static void begin_fetch(tseed_misses_t *misses, tseed_job_t *job)
 {
     tseed_outlook_t outlook = {0};
+    const char *cause;
 
     if (begin_shade(misses, job)) {
         return;
@@ -193,6 +186,10 @@ static void begin_fetch(tseed_misses_t *misses, tseed_job_t *job)
     tseed_upstreams_get(misses->uses.context->fetcher, &outlook, job->run);
     if (outlook.since && tseed_clock_monotonic() < outlook.next) {
         memcpy(job->cause, outlook.cause, sizeof(job->cause));
+        finish(misses, job, TSEED_MISS_FAILED);
+    } else if (!tseed_health_may_ask(misses->uses.health, &cause, job->run->tileset.layer,
+                                     tseed_clock_monotonic())) {
+        apr_cpystrn(job->cause, cause, sizeof(job->cause));
         finish(misses, job, TSEED_MISS_FAILED);
     } else {
         tseed_stages_fetch(misses->uses.stages, job);
@@ -240,15 +237,16 @@ static void derived(tseed_misses_t *misses, tseed_job_t *job)
     }
 }
 
-/* Some tiles of a derived metatile can't be made. After a CUT the others were. */
+/* Some tiles of a metatile can't be made. After a CUT the others were, and a tile that was made and
+ * can't be stored is handed over. */
 static void lacks(tseed_misses_t *misses, tseed_job_t *job)
 {
-    const tseed_reply_t stored = {.outcome = TSEED_MISS_STORED};
+    const tseed_reply_t stored = {.outcome = TSEED_MISS_STORED, .upstream = upstream_ms(job)};
 
     if (job->stage == TSEED_STAGE_CUT) {
         tseed_flight_tell_made(&misses->shared, tseed_flight_of(job), &stored);
     }
-    finish(misses, job, TSEED_MISS_REFUSED);
+    finish(misses, job, job->is_blocked ? TSEED_MISS_BUSY : TSEED_MISS_REFUSED);
 }
 
 static void worked(tseed_misses_t *misses, tseed_job_t *job)
@@ -297,11 +295,6 @@ static void take(void *module, tseed_job_t *job)
 }
 
 /* ---- coming in ---- */
-
-static void turn_away(int end, tseed_reply_t reply)
-{
-    tseed_miss_answer(end, &reply, -1);
-}
 
 static const char too_many[] = "seed requests have made as many tile sets of its layer as "
                                "TileSeedMaxTileSets allows for, with "
@@ -371,8 +364,9 @@ static int join_flight(tseed_misses_t *misses, const tseed_question_t *question,
 
     problem = run ? barred(misses, run, position) : problem;
     if (problem) {
-        turn_away(end,
-                  problem == too_many ? reply_of(TSEED_MISS_REFUSED, 0, problem) : busy(problem));
+        tseed_miss_turn_away(end, problem == too_many
+                                      ? tseed_miss_reply(TSEED_MISS_REFUSED, 0, problem)
+                                      : busy(problem));
         return 0;
     }
     if (tseed_pruned_tiles_answer(misses->uses.prune, question, run, position, end)) {
@@ -380,8 +374,9 @@ static int join_flight(tseed_misses_t *misses, const tseed_question_t *question,
     }
     failed = tseed_flight_failed(run, position, now);
     if (failed) {
-        turn_away(end, reply_of(TSEED_MISS_FAILED, 1 + (int)apr_time_sec(failed->until - now),
-                                failed->cause));
+        tseed_miss_turn_away(end, tseed_miss_reply(TSEED_MISS_FAILED,
+                                                   1 + (int)apr_time_sec(failed->until - now),
+                                                   failed->cause));
         return 0;
     }
     join(misses, tseed_flight_get(run, position), question, end);
@@ -395,7 +390,7 @@ static void let_wait(tseed_misses_t *misses, const tseed_question_t *question, i
                                                    question->client, misses->uses.context->scratch);
 
     if (problem) {
-        turn_away(end, busy(problem));
+        tseed_miss_turn_away(end, busy(problem));
     } else if (!join_flight(misses, question, end)) {
         tseed_waiter_places_leave(misses->shared.places, question->layer, question->client);
     }
@@ -426,16 +421,14 @@ void tseed_misses_hear(tseed_misses_t *misses)
 
 void tseed_misses_send_away(tseed_misses_t *misses, const char *cause)
 {
-    tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = AWAY_RETRY_AFTER};
     tseed_question_t question;
     apr_status_t rv;
     int end;
 
-    apr_cpystrn(reply.cause, cause, sizeof(reply.cause));
     do {
         rv = tseed_miss_take(&question, &end, misses->uses.socket, misses->uses.context->scratch);
         if (rv == APR_SUCCESS) {
-            tseed_miss_answer(end, &reply, -1);
+            tseed_miss_turn_away(end, tseed_miss_reply(TSEED_MISS_BUSY, AWAY_RETRY_AFTER, cause));
         }
     } while (rv == APR_SUCCESS || rv == APR_EINVAL);
 }
@@ -472,7 +465,9 @@ void tseed_misses_part(tseed_misses_t *misses)
 
 /* ---- under way ---- */
 
-static void begin(tseed_misses_t *misses, tseed_run_t *run, tseed_flight_t *flight)
+/* `stage`: CHECK, or FETCH whether the tiles are there or not. */
+static void begin(tseed_misses_t *misses, tseed_run_t *run, tseed_flight_t *flight,
+                  tseed_stage_t stage)
 {
     tseed_job_t *job = tseed_jobs_get(misses->uses.jobs, &misses->client);
 
@@ -485,6 +480,8 @@ static void begin(tseed_misses_t *misses, tseed_run_t *run, tseed_flight_t *flig
         CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
         finish(misses, job, TSEED_MISS_FAILED);
+    } else if (stage == TSEED_STAGE_FETCH) {
+        begin_fetch(misses, job);
     } else {
         tseed_stages_work(misses->uses.stages, job, TSEED_STAGE_CHECK);
     }
@@ -505,7 +502,7 @@ static void feed(void *module)
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
             if (!flight->job && !is_taken(misses, run, &flight->metatile)) {
-                begin(misses, run, flight);
+                begin(misses, run, flight, TSEED_STAGE_CHECK);
             }
         }
     }
@@ -555,6 +552,49 @@ static int have_upstream_in_common(const tseed_source_t *one, const tseed_source
     return 0;
 }
 
+/* Has the first metatile of a layer made anew, though nobody waits for it. Derived levels come last
+ * in the sequence, so the upstream is asked. */
+static void make_first(tseed_misses_t *misses, const tseed_layer_t *layer)
+{
+    const tseed_names_t names = {layer->name,
+                                 APR_ARRAY_IDX(layer->subsets, 0, tseed_subset_t).gridset->name,
+                                 APR_ARRAY_IDX(layer->formats, 0, tseed_format_t).mime,
+                                 apr_table_make(misses->uses.context->scratch, 0)};
+    tseed_metatile_t metatile;
+    tseed_run_t *run;
+
+    if (tseed_open_tilesets_run(&run, misses->uses.open, &names, "") != APR_SUCCESS ||
+        run->positions.count == 0) {
+        return;
+    }
+    metatile = tseed_run_metatile(run, 0);
+    if (!is_taken(misses, run, &metatile)) {
+        begin(misses, run, tseed_flight_get(run, 0), TSEED_STAGE_FETCH);
+    }
+}
+
+/* An upstream that answers in vain shows by an answer alone that it is well again. One that is away
+ * gets a probe. */
+static void ask_for_failing(tseed_misses_t *misses, const tseed_upstream_t *upstream,
+                            apr_time_t now)
+{
+    const tseed_context_t *context = misses->uses.context;
+    tseed_outlook_t outlook;
+
+    tseed_fetcher_outlook(context->fetcher, &outlook, upstream);
+    for (int i = 0; !outlook.since && i < context->catalog->order->nelts; i++) {
+        const tseed_layer_t *layer =
+            APR_ARRAY_IDX(context->catalog->order, i, const tseed_layer_t *);
+
+        const int is_ill = tseed_health_fails(misses->uses.health, layer, upstream, now);
+
+        if (is_ill) {
+            tseed_health_ask_again(misses->uses.health, layer);
+            make_first(misses, layer);
+        }
+    }
+}
+
 void tseed_misses_ask_again(tseed_misses_t *misses, const tseed_layer_t *layer)
 {
     const tseed_runs_t *runs = misses->uses.runs;
@@ -573,6 +613,9 @@ void tseed_misses_ask_again(tseed_misses_t *misses, const tseed_layer_t *layer)
             have_upstream_in_common(&run->tileset.layer->source, &layer->source)) {
             tseed_retry_hurry(run, now);
         }
+    }
+    for (int i = 0; i < layer->source.count; i++) {
+        ask_for_failing(misses, layer->source.addresses[i].upstream, now);
     }
 }
 

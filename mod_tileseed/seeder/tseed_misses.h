@@ -9,13 +9,13 @@
  * was lacking, the seeder tries once more to store the tile. If the upstream fails, the requests
  * are told so at once, and when their clients may try again. A request that comes before that time
  * gets the same answer, and the upstream is not asked. If the seeder dies, the children ask the
- * next seeder. A tile below a metatile of one colour needs no upstream (usage/tseed_prune.h). Main
+ * next seeder. A tile below a metatile of one colour needs no upstream (books/tseed_prune.h). Main
  * thread only.
  */
 #ifndef TSEED_MISSES_H
 #define TSEED_MISSES_H
 
-#include "pipeline/tseed_background.h"
+#include "books/tseed_background.h"
 #include "pipeline/tseed_stages.h"
 #include "seeder/tseed_coverages.h"
 #include "seeder/tseed_open_tilesets.h"
@@ -61,7 +61,8 @@ void tseed_misses_send_away(tseed_misses_t *misses, const char *cause);
 /* Forgets the requests whose clients have left. */
 void tseed_misses_part(tseed_misses_t *misses);
 /* Has the upstreams of a layer asked at once, by requests and by tasks. Whatever has failed there
- * may be tried again. */
+ * may be tried again. Layers that fail there have their first metatile made anew: the answer says
+ * whether they still do. */
 void tseed_misses_ask_again(tseed_misses_t *misses, const tseed_layer_t *layer);
 /* Asks the upstream again for a job whose answer is out of date before a worker has it. */
 void tseed_misses_fetch_again(tseed_misses_t *misses, tseed_job_t *job);

@@ -291,14 +291,13 @@ static void drop(tseed_open_tilesets_t *open, const char *layers)
     }
 }
 
-/* The transaction begins before the note is read: a request that comes meanwhile is in the note, or
- * comes later. */
+/* A request that comes meanwhile is in the note, or comes later. */
 static apr_status_t take_note(tseed_state_t *state, const char **layers, apr_pool_t *scratch)
 {
     apr_status_t rv = tseed_state_begin(state);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_books_note_get(state, layers, TSEED_USAGE_DROP, scratch);
+        rv = tseed_books_note_hold(state, layers, TSEED_USAGE_DROP, scratch);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_books_note_set(state, TSEED_USAGE_DROP, "");

@@ -23,9 +23,9 @@
 #ifndef TSEED_OPEN_TILESETS_H
 #define TSEED_OPEN_TILESETS_H
 
-#include "pipeline/tseed_background.h"
-#include "usage/tseed_marks.h"
-#include "usage/tseed_prune.h"
+#include "books/tseed_background.h"
+#include "books/tseed_marks.h"
+#include "books/tseed_prune.h"
 
 typedef struct tseed_open_tilesets_t tseed_open_tilesets_t;
 

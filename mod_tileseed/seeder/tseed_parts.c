@@ -113,11 +113,13 @@ static void upkeep_create(tseed_parts_t *parts)
                                                             .holds = parts->holds,
                                                             .background = parts->background,
                                                             .page_jobs = parts->page_jobs,
+                                                            .give_up = tseed_stages_no_store,
                                                             .stages = parts->stages},
                                       parts->context->pool);
     parts->walk = tseed_walk_create(parts->context, parts->cache, parts->background, parts->count);
     parts->purge = tseed_purge_create(parts->context, parts->session, parts->cache, parts->marks,
                                       parts->count);
+    parts->lapsed = tseed_lapsed_create(parts->context, parts->session, parts->cache, parts->count);
     parts->reconciler = tseed_reconciler_create(parts->context, parts->session, parts->cache,
                                                 parts->count, parts->walk);
     parts->syncer = tseed_syncer_create(&(tseed_syncer_uses_t){

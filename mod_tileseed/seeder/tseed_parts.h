@@ -8,13 +8,18 @@
 #ifndef TSEED_PARTS_H
 #define TSEED_PARTS_H
 
+#include "books/tseed_evict.h"
+#include "books/tseed_free_space.h"
+#include "books/tseed_lapsed.h"
+#include "books/tseed_purge.h"
+#include "books/tseed_reconciler.h"
+#include "books/tseed_syncer.h"
+#include "books/tseed_walk.h"
 #include "pipeline/tseed_dispatch.h"
-#include "pipeline/tseed_free_space.h"
 #include "pipeline/tseed_outage.h"
 #include "seeder/tseed_checkpoint.h"
 #include "seeder/tseed_coverages.h"
 #include "seeder/tseed_gauge_display.h"
-#include "seeder/tseed_meter.h"
 #include "seeder/tseed_helper.h"
 #include "seeder/tseed_integrity_check.h"
 #include "seeder/tseed_lease.h"
@@ -22,11 +27,6 @@
 #include "seeder/tseed_relay.h"
 #include "seeder/tseed_scheduler.h"
 #include "seeder/tseed_seeder.h"
-#include "upkeep/tseed_evict.h"
-#include "upkeep/tseed_purge.h"
-#include "upkeep/tseed_reconciler.h"
-#include "upkeep/tseed_syncer.h"
-#include "upkeep/tseed_walk.h"
 
 typedef struct {
     /* work */
@@ -62,6 +62,7 @@ typedef struct {
     tseed_count_t *count;
     tseed_walk_t *walk;
     tseed_purge_t *purge;
+    tseed_lapsed_t *lapsed;
     tseed_reconciler_t *reconciler;
     tseed_syncer_t *syncer;
     tseed_evict_t *evict;

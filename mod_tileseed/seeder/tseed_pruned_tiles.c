@@ -4,32 +4,22 @@
 #include "seeder/tseed_pruned_tiles.h"
 
 #include <apr_strings.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define BUSY_SECONDS 1
 
-static void turn_away(int end, tseed_miss_outcome_t outcome, const char *cause)
-{
-    tseed_reply_t reply = {.outcome = outcome, .retry_after = BUSY_SECONDS};
-
-    apr_cpystrn(reply.cause, cause, sizeof(reply.cause));
-    tseed_miss_answer(end, &reply, -1);
-}
-
 static void hand_over(int end, const tseed_shade_t *shade)
 {
     const tseed_reply_t reply = {.outcome = TSEED_MISS_PRUNED};
-    const int file = memfd_create("tile", MFD_CLOEXEC);
+    const int file = tseed_unstored_file(shade->data, shade->length);
 
-    if (file >= 0 && write(file, shade->data, shade->length) == (ssize_t)shade->length) {
-        tseed_miss_answer(end, &reply, file);
-    } else {
-        turn_away(end, TSEED_MISS_BUSY, "there is no memory for it");
+    if (file < 0) {
+        tseed_miss_turn_away(
+            end, tseed_miss_reply(TSEED_MISS_BUSY, BUSY_SECONDS, "there is no memory for it"));
+        return;
     }
-    if (file >= 0) {
-        close(file);
-    }
+    tseed_miss_answer(end, &reply, file);
+    close(file);
 }
 
 int tseed_pruned_tiles_answer(tseed_prune_t *prune, const tseed_question_t *question,
@@ -42,7 +32,8 @@ int tseed_pruned_tiles_answer(tseed_prune_t *prune, const tseed_question_t *ques
         return 1;
     }
     if (!shade && question->is_pruned_only) {
-        turn_away(end, TSEED_MISS_REFUSED, "it was not made");
+        tseed_miss_turn_away(end,
+                             tseed_miss_reply(TSEED_MISS_REFUSED, BUSY_SECONDS, "it was not made"));
         return 1;
     }
     return 0;

@@ -4,8 +4,8 @@
 #ifndef TSEED_PRUNED_TILES_H
 #define TSEED_PRUNED_TILES_H
 
+#include "books/tseed_prune.h"
 #include "seeder/tseed_miss.h"
-#include "usage/tseed_prune.h"
 
 /* Answers requests for pruned tiles of a layer that never writes them, and requests that want no
  * other tiles than pruned ones. `run` and `position`: of the tile. Returns 1 if the request has its

@@ -5,7 +5,7 @@
 #ifndef TSEED_QUOTA_ADOPTION_H
 #define TSEED_QUOTA_ADOPTION_H
 
-#include "upkeep/tseed_evict.h"
+#include "books/tseed_evict.h"
 
 typedef struct tseed_quota_adoption_t tseed_quota_adoption_t;
 

@@ -6,16 +6,15 @@
 #include <apr_base64.h>
 #include <apr_strings.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_memory.h"
+#include "base/tseed_thread.h"
 #include "seeder/tseed_miss.h"
 #include "state/tseed_miss_rows.h"
+#include "work/tseed_job.h"
 
 #define LOOK_MILLIS 50 /* for answers, while somebody waits */
 #define RETRY_AFTER 5  /* seconds */
@@ -60,13 +59,8 @@ static int file_of(const char *tile, apr_pool_t *pool)
 {
     unsigned char *data = apr_palloc(pool, (size_t)apr_base64_decode_len(tile));
     const int length = apr_base64_decode_binary(data, tile);
-    int file = length > 0 ? memfd_create("tile", MFD_CLOEXEC) : -1;
 
-    if (file >= 0 && write(file, data, (size_t)length) != length) {
-        close(file);
-        file = -1;
-    }
-    return file;
+    return length > 0 ? tseed_unstored_file(data, (size_t)length) : -1;
 }
 
 static void tell(const tseed_relay_t *relay, child_t *child, const tseed_miss_row_t *row)
@@ -84,10 +78,7 @@ static void tell(const tseed_relay_t *relay, child_t *child, const tseed_miss_ro
 
 static void tell_busy(int end, const char *cause)
 {
-    tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = RETRY_AFTER};
-
-    apr_cpystrn(reply.cause, cause, sizeof(reply.cause));
-    tseed_miss_answer(end, &reply, -1);
+    tseed_miss_turn_away(end, tseed_miss_reply(TSEED_MISS_BUSY, RETRY_AFTER, cause));
 }
 
 /* Takes a child out of the list. */
@@ -223,12 +214,8 @@ static void send_away(tseed_relay_t *relay)
 
 static apr_status_t prepare(tseed_relay_t *relay)
 {
-    apr_status_t rv = APR_SUCCESS;
+    apr_status_t rv = tseed_state_ready(&relay->state, relay->settings, relay->pool);
 
-    if (!relay->state) {
-        rv = tseed_state_open(&relay->state, relay->settings->state_dir, relay->settings->db_driver,
-                              relay->settings->db_params, relay->pool);
-    }
     if (rv == APR_SUCCESS && relay->is_uncertain) {
         rv = tseed_miss_rows_delete_all(relay->state, relay->epoch);
         relay->is_uncertain = rv != APR_SUCCESS;
@@ -305,24 +292,21 @@ tseed_relay_t *tseed_relay_create(const tseed_settings_t *settings, int socket, 
 
 void tseed_relay_begin(tseed_relay_t *relay, int64_t epoch)
 {
-    pthread_t thread;
-
     if (relay->is_begun || relay->socket < 0) {
         return;
     }
-    relay->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    relay->over = tseed_thread_bell();
     if (relay->over < 0) {
         return;
     }
     relay->epoch = epoch;
     relay->pool = tseed_memory_pool();
     apr_pool_create(&relay->scratch, relay->pool);
-    if (pthread_create(&thread, NULL, run, relay) != 0) {
+    if (tseed_thread_begin(run, relay) != APR_SUCCESS) {
         close(relay->over);
         apr_pool_destroy(relay->pool);
         return;
     }
-    pthread_detach(thread);
     relay->is_begun = 1;
 }
 
@@ -339,10 +323,8 @@ void tseed_relay_note(tseed_relay_t *relay, int has_leader)
 
 void tseed_relay_end(tseed_relay_t *relay)
 {
-    static const uint64_t one = 1;
-
     relay->is_over = 1;
-    if (relay->is_begun && write(relay->over, &one, sizeof(one)) < 0) {
-        /* it is readable already */
+    if (relay->is_begun) {
+        tseed_thread_ring(relay->over);
     }
 }

@@ -10,7 +10,7 @@
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
 #include "board/tseed_traces.h"
-#include "pipeline/tseed_job_trace.h"
+#include "books/tseed_jobs.h"
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_lending.h"
 #include "seeder/tseed_task_queue.h"
@@ -104,8 +104,7 @@ static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
     }
     run->removed_before = run->progress.removed;
     tseed_traces_forget(scheduler->uses.context->board, task->id, &run->progress);
-    run->views =
-        apr_pcalloc(run->pool, scheduler->uses.context->settings->workers * sizeof(*run->views));
+    run->views = apr_pcalloc(run->pool, TSEED_STORE_IDS * sizeof(*run->views));
 }
 
 /* Takes from the board what the database does not have yet. */
@@ -162,8 +161,7 @@ static tseed_run_t *run_create(tseed_scheduler_t *scheduler, tseed_entry_t *entr
 static void run_begin(tseed_scheduler_t *scheduler, tseed_entry_t *entry, tseed_run_t *run)
 {
     run->progress.state = TSEED_RUNNING;
-    run->warning =
-        tseed_capabilities_check_warning(scheduler->uses.capabilities_check, run->task->layer);
+    tseed_capabilities_check_warn(scheduler->uses.capabilities_check, run);
     tseed_run_remind(run);
     if (!run->progress.started) {
         run->progress.started = tseed_clock_wall(run->task->created);
@@ -194,9 +192,12 @@ static void be_behind(tseed_scheduler_t *scheduler, tseed_run_t *run, const tsee
                                          holder->task->id);
 
     run->is_behind = 1;
-    tseed_progress_say(&run->progress, TSEED_REASON_TASK,
-                       "waits for the metatile that %s is at, which is paused or waits itself",
-                       who);
+    tseed_progress_say(
+        &run->progress, TSEED_REASON_TASK,
+        holder->task->type == TSEED_TRUNCATE
+            ? "waits for %s, a truncate, which is removing the tiles there or is paused"
+            : "waits for the metatile that %s is at, which is paused or waits itself",
+        who);
     tseed_display_run(scheduler->uses.display, run);
     run->dirty = was_dirty;
 }

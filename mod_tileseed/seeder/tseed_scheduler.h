@@ -5,9 +5,9 @@
 #ifndef TSEED_SCHEDULER_H
 #define TSEED_SCHEDULER_H
 
+#include "books/tseed_page_loader.h"
 #include "seeder/tseed_capabilities_check.h"
 #include "seeder/tseed_tasks.h"
-#include "usage/tseed_page_loader.h"
 
 typedef struct tseed_scheduler_t tseed_scheduler_t;
 

@@ -14,15 +14,14 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "board/tseed_counters.h"
+#include "books/tseed_lapsed.h"
+#include "books/tseed_root_claim.h"
 #include "seeder/tseed_intake.h"
 #include "seeder/tseed_parts.h"
 #include "seeder/tseed_portions.h"
 #include "seeder/tseed_start.h"
-#include "seeder/tseed_state_lock.h"
 #include "state/tseed_books.h"
 #include "state/tseed_hosts.h"
-#include "upkeep/tseed_lapsed.h"
-#include "upkeep/tseed_root_claim.h"
 
 #define TICK           APR_USEC_PER_SEC
 #define PRUNE_EVERY    60                     /* ticks */
@@ -133,8 +132,7 @@ static apr_status_t start_threads(seeder_t *seeder)
     if (rv == APR_SUCCESS) {
         rv = tseed_workers_create(&seeder->parts->context->workers,
                                   (unsigned)seeder->parts->context->settings->workers,
-                                  seeder->parts->context->mailbox, seeder->parts->context->board,
-                                  seeder->parts->context->pool);
+                                  seeder->parts->context->mailbox, seeder->parts->context->board);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_misses_open(seeder->parts->misses);
@@ -151,7 +149,7 @@ static apr_status_t take_asked_again(const char **names, tseed_state_t *state, a
     apr_status_t rv = tseed_state_begin(state);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_books_note_get(state, names, TSEED_USAGE_AGAIN, pool);
+        rv = tseed_books_note_hold(state, names, TSEED_USAGE_AGAIN, pool);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_books_note_set(state, TSEED_USAGE_AGAIN, "");
@@ -207,8 +205,7 @@ static void hear(seeder_t *seeder)
         rv = tseed_open_tilesets_hear(seeder->parts->open_tilesets);
     }
     if (rv == APR_SUCCESS) {
-        rv =
-            tseed_lapsed_hear(seeder->parts->context, seeder->parts->session, seeder->parts->cache);
+        rv = tseed_lapsed_hear(seeder->parts->lapsed);
     }
     if (rv == APR_SUCCESS) {
         rv = hear_ask_again(seeder);

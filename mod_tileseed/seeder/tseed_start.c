@@ -1,17 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The start of a seeder. What has been got is kept for the next try. */
+/* The start of a seeder, and the lock of its state. What has been got is kept for the next try. */
 #include "seeder/tseed_start.h"
 
-#include <apr_strings.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <apr_strings.h>
+
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "upkeep/tseed_discover.h"
-#include "upkeep/tseed_inherited.h"
+#include "books/tseed_discover.h"
+#include "books/tseed_inherited.h"
 #include "work/tseed_heartbeat.h"
+
+/* The lock of the state directory. */
+
+tseed_state_lock_t tseed_state_lock_of(const char *state_dir, apr_pool_t *pool)
+{
+    return (tseed_state_lock_t){.path = apr_pstrcat(pool, state_dir, "/lock", NULL)};
+}
+
+/* Takes the lock; the file stays open in `pool`. Fails with EAGAIN or EACCES when another process
+ * holds the lock, else when the file can't be made or opened. May be called again. */
+static apr_status_t tseed_state_lock_take(tseed_state_lock_t *lock, apr_pool_t *pool)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!lock->file) {
+        rv = apr_file_open(&lock->file, lock->path, APR_FOPEN_WRITE | APR_FOPEN_CREATE,
+                           APR_FPROT_UREAD | APR_FPROT_UWRITE, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = apr_file_lock(lock->file, APR_FLOCK_EXCLUSIVE | APR_FLOCK_NONBLOCK);
+    }
+    return rv;
+}
+
+/* Whether the lock was refused with `rv` because another process holds it. */
+/* fcntl has two words for a lock that is held. Before there is a file EACCES means what it says. */
+static int tseed_state_lock_is_held(const tseed_state_lock_t *lock, apr_status_t rv)
+{
+    return lock->file && (APR_STATUS_IS_EAGAIN(rv) || APR_STATUS_IS_EACCES(rv));
+}
+
+int tseed_state_lock_is_ours(const tseed_state_lock_t *lock, apr_pool_t *scratch)
+{
+    apr_finfo_t held, there;
+
+    return apr_file_info_get(&held, APR_FINFO_IDENT, lock->file) == APR_SUCCESS &&
+           apr_stat(&there, lock->path, APR_FINFO_IDENT, scratch) == APR_SUCCESS &&
+           held.inode == there.inode && held.device == there.device;
+}
 
 #define TRY_MILLIS        1000
 #define LOCK_TIMEOUT      (4 * APR_USEC_PER_SEC) /* beyond what the last one may take to stop */

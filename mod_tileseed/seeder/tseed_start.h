@@ -12,8 +12,21 @@
 #ifndef TSEED_START_H
 #define TSEED_START_H
 
+#include <apr_file_io.h>
+
 #include "seeder/tseed_parts.h"
-#include "seeder/tseed_state_lock.h"
+
+typedef struct {
+    const char *path;
+    apr_file_t *file; /* NULL: the file could not be opened yet */
+} tseed_state_lock_t;
+
+/* Names the lock of a state directory, in `pool`. The lock is not taken. */
+tseed_state_lock_t tseed_state_lock_of(const char *state_dir, apr_pool_t *pool);
+
+/* Whether the file at the path is still the file that is locked: another file in its place would
+ * let a second seeder in. `scratch` gets what the look needs. */
+int tseed_state_lock_is_ours(const tseed_state_lock_t *lock, apr_pool_t *scratch);
 
 typedef struct {
     const tseed_seeder_setup_t *setup;

@@ -46,4 +46,25 @@ void tseed_task_queue_pass(tseed_task_queue_t *queue, const tseed_entry_t *entry
 const char *tseed_task_queue_reason(const tseed_task_queue_t *queue, const tseed_entry_t *entry,
                                     tseed_reason_t *code);
 
+typedef struct {
+    const tseed_context_t *context;
+    tseed_session_t *session;
+    int has_other_hosts; /* the database knows some */
+    int count;           /* tasks whose obstacles are not recorded yet, */
+    int64_t first;       /* and the first one of them */
+} tseed_obstacles_t;
+
+/* Looks for other hosts, before tasks are taken in. */
+apr_status_t tseed_obstacles_look(tseed_obstacles_t *obstacles);
+
+/* Gives an entry its obstacle, malloc'd, if the task is to wait: what does not fit, in words. */
+void tseed_obstacles_add(tseed_obstacles_t *obstacles, tseed_entry_t *entry, const char *problem);
+
+/* Takes all obstacles of `entries` for not recorded, because the database has forgotten them. */
+void tseed_obstacles_recount(tseed_obstacles_t *obstacles, const tseed_entry_t *entries);
+
+/* Writes what was added to the board, the database and the log. `entries` are all tasks. When it
+ * fails the next call does it. */
+apr_status_t tseed_obstacles_record(tseed_obstacles_t *obstacles, const tseed_entry_t *entries);
+
 #endif

@@ -13,9 +13,9 @@
 #include "base/tseed_memory.h"
 #include "board/tseed_counters.h"
 #include "board/tseed_traces.h"
-#include "pipeline/tseed_job_trace.h"
+#include "books/tseed_jobs.h"
 #include "protocol/tseed_seed_request.h"
-#include "seeder/tseed_obstacles.h"
+#include "seeder/tseed_task_queue.h"
 
 struct tseed_tasks_t {
     tseed_tasks_uses_t uses;

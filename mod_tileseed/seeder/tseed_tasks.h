@@ -15,7 +15,7 @@ typedef struct tseed_entry_t {
     int terminated;   /* by a client, not yet confirmed */
     char *tileset;    /* its key, malloc'd; "" when the task does not fit the configuration */
     char *layer;      /* malloc'd */
-    char *obstacle;   /* why it waits for another host, see tseed_obstacles.h; NULL: it need not */
+    char *obstacle;   /* why it waits for another host, see tseed_task_queue.h; NULL: it need not */
     tseed_run_t *run; /* NULL: PENDING */
     struct tseed_entry_t *next;
 } tseed_entry_t;

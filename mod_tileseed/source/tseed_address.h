@@ -6,7 +6,7 @@
 #define TSEED_ADDRESS_H
 
 #include "layer/tseed_tileset.h"
-#include "tiling/tseed_margin.h"
+#include "tiling/tseed_range.h"
 
 /* A block of tiles that is wanted, and where it is asked for. */
 typedef struct {

@@ -6,9 +6,12 @@
 
 #include <apr_cstr.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/tseed_ascii.h"
+#include "base/tseed_memory.h"
+#include "base/tseed_text.h"
 
 #define READ_MAX 65536 /* bytes of a document that are looked at */
 
@@ -32,19 +35,6 @@ static int is_blank(uint32_t code)
            code == 0xFEFF;
 }
 
-static size_t encode(char bytes[4], uint32_t code)
-{
-    static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
-    size_t count = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-
-    for (size_t i = count - 1; i > 0; i--) {
-        bytes[i] = (char)(0x80 | (code & 0x3F));
-        code >>= 6;
-    }
-    bytes[0] = (char)(lead[count == 1 ? 0 : count] | code);
-    return count;
-}
-
 static void put(line_t *line, uint32_t code)
 {
     char bytes[4];
@@ -54,7 +44,7 @@ static void put(line_t *line, uint32_t code)
         line->gap = line->length > 0;
         return;
     }
-    count = encode(bytes, code);
+    count = tseed_text_utf8_write(bytes, code);
     if (line->full || line->length + (size_t)line->gap + count >= line->size) {
         line->full = 1;
         return;
@@ -67,18 +57,6 @@ static void put(line_t *line, uint32_t code)
     line->length += count;
 }
 
-/* Bytes of a UTF-8 sequence by its first byte; 0: none begins so. */
-static size_t sequence_length(unsigned char first)
-{
-    if (first < 0x80) {
-        return 1;
-    }
-    if (first < 0xC2 || first > 0xF4) {
-        return 0;
-    }
-    return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-}
-
 static int is_character(uint32_t code)
 {
     return code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
@@ -87,25 +65,46 @@ static int is_character(uint32_t code)
 /* A byte that belongs to no UTF-8 sequence is taken for ISO 8859-1, which old servers write. */
 static uint32_t next_character(stretch_t *rest)
 {
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *at = rest->at++;
-    size_t count = sequence_length(*at);
-    uint32_t code = count > 1 ? *at & (0x7FU >> count) : *at;
+    uint32_t code;
+    const size_t count = tseed_text_utf8_read(&code, rest->at, (size_t)(rest->end - rest->at));
 
-    if (count < 2 || (size_t)(rest->end - at) < count) {
-        return *at;
-    }
-    for (size_t i = 1; i < count; i++) {
-        if ((at[i] & 0xC0) != 0x80) {
-            return *at;
-        }
-        code = code << 6 | (at[i] & 0x3F);
-    }
-    if (code < smallest[count] || !is_character(code)) {
-        return *at;
-    }
-    rest->at = at + count;
+    code = count > 0 ? code : *rest->at;
+    rest->at += count > 0 ? count : 1;
     return code;
+}
+
+/* ---- references ---- */
+
+size_t tseed_explain_reference(uint32_t *code, const char *text, size_t most)
+{
+    static const struct {
+        const char *name;
+        char character;
+    } names[] = {{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}};
+    const int is_hex = most > 2 && (text[2] | 0x20) == 'x';
+    const size_t first = is_hex ? 3 : 2;
+    size_t at = first;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const size_t length = strlen(names[i].name);
+
+        if (most >= length && apr_cstr_casecmpn(text, names[i].name, length) == 0) {
+            *code = (uint32_t)names[i].character;
+            return length;
+        }
+    }
+    if (most < first || memcmp(text, "&#", 2) != 0) {
+        return 0;
+    }
+    *code = 0;
+    for (; at < most && (is_hex ? tseed_ascii_is_xdigit(text[at]) : tseed_ascii_is_digit(text[at]));
+         at++) {
+        const int digit =
+            tseed_ascii_is_digit(text[at]) ? text[at] - '0' : (text[at] | 0x20) - 'a' + 10;
+
+        *code = *code > 0x10FFFF ? *code : *code * (is_hex ? 16 : 10) + (uint32_t)digit;
+    }
+    return at > first && at < most && text[at] == ';' ? at + 1 : 0;
 }
 
 /* ---- markup ---- */
@@ -172,51 +171,18 @@ static void pass_markup(line_t *line, stretch_t *rest)
     }
 }
 
-typedef struct {
-    const char *name;
-    uint32_t code;
-} entity_t;
-
-static const entity_t entities[] = {
-    {"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''},
-};
-
-/* "&#228;" or "&#xE4;". Returns 0 if it is neither. */
-static int take_number(uint32_t *code, stretch_t *rest)
-{
-    int hex = begins(*rest, "&#x");
-    const unsigned char *first, *at;
-    uint32_t number = 0;
-
-    if (!begins(*rest, "&#")) {
-        return 0;
-    }
-    first = at = rest->at + (hex ? 3 : 2);
-    for (; at < rest->end && (hex ? tseed_ascii_is_xdigit(*at) : tseed_ascii_is_digit(*at)); at++) {
-        int digit = tseed_ascii_is_digit(*at) ? *at - '0' : (*at | 0x20) - 'a' + 10;
-
-        number = number > 0x10FFFF ? number : number * (hex ? 16 : 10) + (uint32_t)digit;
-    }
-    if (at == first || at == rest->end || *at != ';') {
-        return 0;
-    }
-    *code = is_character(number) ? number : '?';
-    rest->at = at + 1;
-    return 1;
-}
-
 /* Unknown entities stay as they are written. */
 static uint32_t next_reference(stretch_t *rest)
 {
     uint32_t code;
+    const size_t length =
+        tseed_explain_reference(&code, (const char *)rest->at, (size_t)(rest->end - rest->at));
 
-    for (size_t i = 0; i < sizeof(entities) / sizeof(entities[0]); i++) {
-        if (begins(*rest, entities[i].name)) {
-            rest->at += strlen(entities[i].name);
-            return entities[i].code;
-        }
+    if (length == 0) {
+        return next_character(rest);
     }
-    return take_number(&code, rest) ? code : next_character(rest);
+    rest->at += length;
+    return is_character(code) ? code : '?';
 }
 
 static void put_words(line_t *line, stretch_t rest)
@@ -230,6 +196,39 @@ static void put_words(line_t *line, stretch_t rest)
             put(line, next_character(&rest));
         }
     }
+}
+
+/* ---- codes of exceptions ---- */
+
+/* The value of an attribute of an element's tag; empty: there is none. */
+static stretch_t value_of(stretch_t tag, const char *name)
+{
+    stretch_t value = {tag.end, tag.end};
+    char quote[2] = "";
+
+    cut_before(&tag, name);
+    if (tag.at < tag.end && (*tag.at == '"' || *tag.at == '\'')) {
+        quote[0] = (char)*tag.at++;
+        value = contains(tag, quote) ? cut_before(&tag, quote) : value;
+    }
+    return value;
+}
+
+static void find_code(char *code, size_t size, const unsigned char *body, size_t length)
+{
+    line_t line = {.text = code, .size = size};
+    stretch_t rest = {body, body + (length < READ_MAX ? length : READ_MAX)};
+
+    while (rest.at < rest.end && line.length == 0) {
+        stretch_t tag;
+
+        cut_before(&rest, "<");
+        tag = cut_before(&rest, ">");
+        if (contains(tag, "Exception")) {
+            put_plain(&line, value_of(tag, "code=")); /* OWS calls it exceptionCode= */
+        }
+    }
+    code[line.length] = '\0';
 }
 
 /* ---- kinds ---- */
@@ -252,6 +251,26 @@ static const char *kind_of_markup(stretch_t document, const char *type)
     return "an XML document";
 }
 
+/* The type that a body begins like; NULL: it is no picture. */
+static const char *picture_type(stretch_t body)
+{
+    return begins(body, "\x89png\r\n")    ? "image/png"
+           : begins(body, "\xFF\xD8\xFF") ? "image/jpeg"
+           : begins(body, "gif8")         ? "image/gif"
+           : begins(body, "riff")         ? "image/webp"
+                                          : NULL;
+}
+
+static void put_wrong_type(line_t *line, const char *is, const char *called)
+{
+    const char *words[] = {is, " called ", called};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        put_plain(line, (stretch_t){(const unsigned char *)words[i],
+                                    (const unsigned char *)words[i] + strlen(words[i])});
+    }
+}
+
 static stretch_t without_lead(const unsigned char *body, size_t length)
 {
     stretch_t rest = {body, body + (length < READ_MAX ? length : READ_MAX)};
@@ -263,8 +282,40 @@ static stretch_t without_lead(const unsigned char *body, size_t length)
     return rest;
 }
 
-const char *tseed_explain(char *text, size_t size, const char *type, const unsigned char *body,
-                          size_t length)
+/* ---- UTF-16 ---- */
+
+/* Where the low byte of each character is; -1: that is no text in UTF-16. Without a mark, its first
+ * character says so. */
+static int low_byte(const unsigned char *body, size_t length)
+{
+    if (length < 2) {
+        return -1;
+    }
+    return (body[0] == 0xFF && body[1] == 0xFE) || (body[0] == '<' && body[1] == 0)   ? 0
+           : (body[0] == 0xFE && body[1] == 0xFF) || (body[0] == 0 && body[1] == '<') ? 1
+                                                                                      : -1;
+}
+
+/* The same text in UTF-8, malloc'd: what is needed to find words. Halves of what UTF-16 writes as
+ * two become question marks. NULL: the body is not in UTF-16. */
+static unsigned char *from_utf16(const unsigned char *body, size_t *length)
+{
+    const size_t most = *length < READ_MAX ? *length : READ_MAX;
+    const int low = low_byte(body, *length);
+    unsigned char *text = low < 0 ? NULL : tseed_memory_get(most * 2);
+
+    *length = 0;
+    for (size_t i = 0; text && i + 1 < most; i += 2) {
+        uint32_t code = (uint32_t)body[i + 1 - (size_t)low] << 8 | body[i + (size_t)low];
+
+        code = is_character(code) ? code : '?';
+        *length += tseed_text_utf8_write((char *)text + *length, code);
+    }
+    return text;
+}
+
+static const char *explain(char *text, size_t size, const char *type, const unsigned char *body,
+                           size_t length)
 {
     line_t line = {.text = text, .size = size};
     stretch_t document = without_lead(body, length);
@@ -274,11 +325,37 @@ const char *tseed_explain(char *text, size_t size, const char *type, const unsig
         kind = kind_of_markup(document, type);
         put_words(&line, document);
     } else if (is_text_type(type) && memchr(body, '\0', length)) {
-        kind = "data called text";
+        const char *picture = picture_type((stretch_t){body, body + length});
+
+        kind = picture ? "a picture of a wrong type" : "data called text";
+        if (picture) {
+            put_wrong_type(&line, picture, type);
+        }
     } else if (is_text_type(type)) {
         kind = "text";
         put_plain(&line, document);
     }
     text[line.length] = '\0';
     return kind;
+}
+
+const char *tseed_explain(char *text, size_t size, const char *type, const unsigned char *body,
+                          size_t length)
+{
+    size_t decoded_length = length;
+    unsigned char *decoded = from_utf16(body, &decoded_length);
+    const char *kind = decoded ? explain(text, size, type, decoded, decoded_length)
+                               : explain(text, size, type, body, length);
+
+    free(decoded);
+    return kind;
+}
+
+void tseed_explain_code(char *code, size_t size, const unsigned char *body, size_t length)
+{
+    size_t decoded_length = length;
+    unsigned char *decoded = from_utf16(body, &decoded_length);
+
+    find_code(code, size, decoded ? decoded : body, decoded ? decoded_length : length);
+    free(decoded);
 }

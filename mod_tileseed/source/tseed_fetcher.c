@@ -329,8 +329,11 @@ static void ask_again(tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream
     tseed_lane_t *lane = find_lane(fetcher, upstream);
 
     if (lane) {
-        tseed_lane_ask_again(lane, tseed_clock_monotonic());
+        tseed_transfer_t *taken = NULL;
+
+        tseed_lane_ask_again(&taken, lane, fetcher->multi, tseed_clock_monotonic());
         show_outlook(fetcher, lane, tseed_pace_is_open(&lane->pace));
+        hand_back(fetcher, taken);
     }
 }
 

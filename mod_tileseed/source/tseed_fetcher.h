@@ -71,6 +71,7 @@ typedef struct tseed_transfer_t {
     const char *url; /* lives as long as the transfer; "": what is wanted has no address, FAILED */
     const tseed_upstream_t *upstream; /* lives as long as the fetcher */
     const void *owner;                /* what cancel names, not NULL */
+    const void *layer;     /* whose picture it is, as an address to compare; NULL: of none */
     const void *turn_of;   /* who takes turns with the others of the upstream; NULL: the owner */
     const char *condition; /* a header that makes the request conditional (RFC 9110, 13), lives as
                             * long as the transfer; NULL: none */
@@ -81,7 +82,8 @@ typedef struct tseed_transfer_t {
     const char *portion;  /* by which another host can send the request and cut the answer, lives
                            * as long as the transfer (work/tseed_portion.h); NULL: only this host
                            * can */
-    int sent_in_vain;     /* requests that other hosts have sent for it so far; 0 at first */
+    int sent_in_vain;     /* requests that other hosts have sent for it so far, or we, that were
+                           * given up; 0 at first */
     int may_go_elsewhere; /* don't let it wait for an upstream that is away: AWAY, not sent */
     void *baton;          /* the caller's own */
 
@@ -95,7 +97,10 @@ typedef struct tseed_transfer_t {
     apr_time_t ended;                /* monotonic */
     apr_interval_time_t took;        /* from the request to the end of the answer; 0: not sent */
     apr_interval_time_t retry_after; /* the upstream asked for this pause; 0: it did not */
+    int pauses_layer;                /* it did so for this layer alone: others get answers */
     char content_type[64];
+    char exception[64]; /* the code of the OGC exception that the answer is, "LayerNotDefined"; "":
+                         * it is none, or another host has got it */
     char next_condition[TSEED_CONDITION_SIZE]; /* made of this answer's validator, for the next
                                                 * request; "": the answer has none */
     char cause[TSEED_CAUSE_SIZE]; /* UTF-8, one line, neither credentials nor the whole address */
@@ -180,8 +185,8 @@ void tseed_fetcher_orphan(tseed_fetcher_t *fetcher, const tseed_transfer_t *tran
 /* Says that somebody waits for the transfer again. Any thread; returns at once. */
 void tseed_fetcher_adopt(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer);
 
-/* Has an upstream that is away, or has asked for a pause, asked at once. Any thread; returns at
- * once. */
+/* Has an upstream that is away, has asked for a pause, or hangs, asked at once. Any thread; returns
+ * at once. */
 void tseed_fetcher_ask_again(tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream);
 
 /* Gives the fetcher its remote, which is copied. Once, before any host helps; any thread. */

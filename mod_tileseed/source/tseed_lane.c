@@ -21,6 +21,9 @@
 /* How long nobody has asked an upstream that seems to be away until the lane does it itself. */
 #define DOUBT (APR_USEC_PER_SEC / 2)
 
+/* How long a picture of another layer says that a pause is not for the whole upstream. */
+#define OTHERS_LAST (60 * APR_USEC_PER_SEC)
+
 static int is_of(const tseed_transfer_t *transfer, const void *owner)
 {
     return !owner || transfer->owner == owner;
@@ -134,14 +137,6 @@ static apr_time_t probe_due(const tseed_lane_t *lane)
                : TSEED_PACE_NEVER;
 }
 
-void tseed_lane_ask_again(tseed_lane_t *lane, apr_time_t now)
-{
-    if (lane->pace.streak > 0) {
-        tseed_pace_ask_again(&lane->pace, now);
-        lane->is_asked_again = 1;
-    }
-}
-
 static void remember(tseed_lane_t *lane, const tseed_transfer_t *transfer)
 {
     free((char *)lane->probe.url);
@@ -251,7 +246,7 @@ static apr_time_t remote_due(const tseed_lane_t *lane)
     return next_remote(lane) ? tseed_pace_next(&lane->pace, 0) : TSEED_PACE_NEVER;
 }
 
-/* Another host does not carry this out. What nobody waits for does not wait for another turn. */
+/* Nobody carries this out any more. What nobody waits for does not wait for another turn. */
 static void give_up(tseed_transfer_t **taken, tseed_lane_t *lane, tseed_transfer_t *transfer)
 {
     const int is_orphan = transfer->orphaned != 0;
@@ -275,6 +270,37 @@ static void take_back(tseed_transfer_t **taken, tseed_lane_t *lane)
 
         list = transfer->next;
         give_up(taken, lane, transfer);
+    }
+}
+
+/* What was sent before and hangs may never be answered, though the upstream is well again: it is
+ * asked for anew. */
+static void take_back_unanswered(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi)
+{
+    for (tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
+        tseed_transfer_t *transfer = wire->transfer;
+
+        if (transfer && !wire->has_begun) {
+            take_off(lane, multi, wire);
+            if (transfer != &lane->probe) {
+                transfer->sent_in_vain += transfer->sent;
+                give_up(taken, lane, transfer);
+            }
+        }
+    }
+}
+
+void tseed_lane_ask_again(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
+                          apr_time_t now)
+{
+    const int is_ill = lane->pace.since || atomic_load(&lane->silent);
+
+    if (is_ill) {
+        take_back_unanswered(taken, lane, multi);
+    }
+    if (is_ill || lane->pace.streak > 0) {
+        tseed_pace_ask_again(&lane->pace, now);
+        lane->is_asked_again = 1;
     }
 }
 
@@ -362,13 +388,43 @@ static int has_picture(const tseed_transfer_t *transfer)
     return transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED;
 }
 
+/* ---- pauses of one layer ---- */
+
+static void note_picture(tseed_lane_t *lane, const tseed_transfer_t *transfer)
+{
+    if (lane->pictures[0].layer != transfer->layer) {
+        lane->pictures[1] = lane->pictures[0];
+        lane->pictures[0].layer = transfer->layer;
+    }
+    lane->pictures[0].at = transfer->ended;
+}
+
+/* Whether the upstream has just given pictures of another layer, and so asks for a pause for this
+ * one alone. */
+static int pauses_layer(const tseed_lane_t *lane, const tseed_transfer_t *transfer)
+{
+    for (int i = 0; transfer->retry_after > 0 && transfer->layer && i < 2; i++) {
+        if (lane->pictures[i].layer && lane->pictures[i].layer != transfer->layer &&
+            transfer->ended - lane->pictures[i].at < OTHERS_LAST) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Takes an answer into account that another host has got, or a wire. An answer of before the
  * upstream was away last says nothing about the pace. */
-static tseed_pace_answer_t take_answer(tseed_lane_t *lane, const tseed_transfer_t *transfer,
+static tseed_pace_answer_t take_answer(tseed_lane_t *lane, tseed_transfer_t *transfer,
                                        apr_time_t begun)
 {
     tseed_pace_answer_t answer = pace_answer(transfer);
 
+    transfer->pauses_layer = answer == TSEED_PACE_AWAY && pauses_layer(lane, transfer);
+    if (transfer->pauses_layer) {
+        answer = TSEED_PACE_ERROR;
+    } else if (has_picture(transfer) && transfer->layer) {
+        note_picture(lane, transfer);
+    }
     if (transfer->ended >= lane->pace.away_at) {
         tseed_pace_take(&lane->pace, answer, begun, transfer->is_document ? -1 : transfer->weight,
                         transfer->retry_after, transfer->ended);
@@ -376,7 +432,7 @@ static tseed_pace_answer_t take_answer(tseed_lane_t *lane, const tseed_transfer_
     lane->requests++;
     lane->errors += !has_picture(transfer) &&
                     !(transfer->is_document && transfer->http_status == 200 && transfer->length);
-    if (transfer->result == TSEED_FETCH_AWAY) {
+    if (answer == TSEED_PACE_AWAY) {
         apr_cpystrn(lane->cause, transfer->cause, sizeof(lane->cause));
     }
     return answer;

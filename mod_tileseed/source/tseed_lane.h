@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A lane: all transfers to one upstream, those under way on its wires, those that other hosts carry
- * out, and those that wait for their turn (source/tseed_turns.h).
+ * out, and those that wait for their turn (source/tseed_pace.h).
  *
  * Ways. A transfer goes to a wire as soon as the pace's window allows one more request at once.
  * While the window is full, transfers with a portion go to other hosts (source/tseed_remote.h),
@@ -19,7 +19,6 @@
 
 #include "source/tseed_pace.h"
 #include "source/tseed_remote.h"
-#include "source/tseed_turns.h"
 #include "source/tseed_wire.h"
 
 typedef struct tseed_lane_t {
@@ -34,9 +33,13 @@ typedef struct tseed_lane_t {
     int64_t requests, errors;   /* see tseed_outlook_t; probes count */
     apr_time_t silence_said; /* monotonic: the last line about a silence; one between two answers */
     tseed_pace_t pace;
-    int is_asked_again;           /* somebody wants an answer, and no request was sent since */
-    tseed_transfer_t probe;       /* its url: the last address that gave a picture; before one did,
+    int is_asked_again;     /* somebody wants an answer, and no request was sent since */
+    tseed_transfer_t probe; /* its url: the last address that gave a picture; before one did,
                                    * the first that was answered well; or NULL */
+    struct {
+        const void *layer;
+        apr_time_t at;            /* monotonic */
+    } pictures[2];                /* the last picture, and the last one of another layer */
     char cause[TSEED_CAUSE_SIZE]; /* of its last answer that said it is away */
     _Atomic apr_time_t silent;    /* see tseed_outlook_t; others read it */
     tseed_outlook_t outlook;      /* what others see of it, under the fetcher's lock */
@@ -55,8 +58,10 @@ void tseed_lane_destroy(tseed_lane_t *lane);
 void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now);
 
 /* Ends the pauses of an upstream that is in trouble. If nobody waits for the upstream, a probe is
- * sent. */
-void tseed_lane_ask_again(tseed_lane_t *lane, apr_time_t now);
+ * sent. What hangs there is given up and waits for its turn again; of that, adds to `*taken` what
+ * nobody waits for. */
+void tseed_lane_ask_again(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
+                          apr_time_t now);
 
 /* When to call start again if nothing ends before; TSEED_PACE_NEVER: then it is of no use. */
 apr_time_t tseed_lane_due(const tseed_lane_t *lane);

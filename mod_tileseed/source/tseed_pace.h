@@ -16,8 +16,12 @@
 #ifndef TSEED_PACE_H
 #define TSEED_PACE_H
 
-#include <apr_time.h>
+#include <stdatomic.h>
 #include <stdint.h>
+
+#include <apr_time.h>
+
+#include "source/tseed_fetcher.h"
 
 #define TSEED_PACE_TRIP  3
 #define TSEED_PACE_NEVER INT64_MAX
@@ -77,5 +81,22 @@ void tseed_pace_ask_again(tseed_pace_t *pace, apr_time_t now);
  * for quiet. */
 int tseed_pace_waits(const tseed_pace_t *pace, apr_time_t now);
 int tseed_pace_is_open(const tseed_pace_t *pace);
+
+typedef struct {
+    tseed_transfer_t *first; /* by round, linked by `next` */
+    int64_t round;           /* the one that is being served */
+    _Atomic int count;       /* of those that wait; others read it */
+} tseed_turns_t;
+
+/* Lets a transfer wait for its turn. */
+void tseed_turns_put(tseed_turns_t *turns, tseed_transfer_t *transfer);
+
+/* Takes a transfer that waits, because its turn has come; returns it. If it goes past the first,
+ * the round that is being served stays, and so does its taker's turn. Otherwise the taker's later
+ * transfers would wait behind many rounds of the others when the other hosts are gone. */
+tseed_transfer_t *tseed_turns_serve(tseed_turns_t *turns, tseed_transfer_t *transfer);
+
+/* Takes the transfer of that address out of turn; NULL: it does not wait. */
+tseed_transfer_t *tseed_turns_take(tseed_turns_t *turns, const tseed_transfer_t *transfer);
 
 #endif

@@ -16,7 +16,8 @@ void tseed_transfer_reset(tseed_transfer_t *transfer)
     transfer->http_status = 0;
     transfer->sent = transfer->is_other = transfer->is_pack = 0;
     transfer->retry_after = transfer->took = 0;
-    transfer->content_type[0] = '\0';
+    transfer->pauses_layer = 0;
+    transfer->content_type[0] = transfer->exception[0] = '\0';
     transfer->next_condition[0] = '\0';
     transfer->cause[0] = '\0';
     transfer->length = transfer->received = 0;

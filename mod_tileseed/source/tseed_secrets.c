@@ -11,6 +11,7 @@
 
 #include "base/tseed_ascii.h"
 #include "base/tseed_memory.h"
+#include "source/tseed_explain.h"
 
 #define BLANK     "***"
 #define LEAST     (sizeof(BLANK) - 1) /* shorter ones would blank half of the words there are */
@@ -77,46 +78,17 @@ static int read_backslash(span_t *rest)
     return byte;
 }
 
-/* Of HTML and XML: &#61; and &#x3D; */
-static int read_number(span_t *rest)
+/* Of HTML and XML: &#61; and &amp; */
+static int read_reference(span_t *rest)
 {
-    const char *at = rest->at;
-    char *end;
-    long byte;
-    int is_hex;
+    uint32_t code;
+    const size_t length = tseed_explain_reference(&code, rest->at, span_length(*rest));
 
-    if (span_length(*rest) < 4 || memcmp(at, "&#", 2) != 0) {
+    if (length == 0 || code > 0xFF) {
         return -1;
     }
-    is_hex = (at[2] | 0x20) == 'x';
-    if (!tseed_ascii_is_xdigit(at[2 + is_hex])) {
-        return -1;
-    }
-    byte = strtol(at + 2 + is_hex, &end, is_hex ? 16 : 10);
-    if (end >= rest->end || *end != ';' || byte < 0 || byte > 0xFF) {
-        return -1;
-    }
-    rest->at = end + 1;
-    return (int)byte;
-}
-
-/* Of HTML and XML: &amp; */
-static int read_name(span_t *rest)
-{
-    static const struct {
-        const char *name;
-        char byte;
-    } names[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const size_t length = strlen(names[i].name);
-
-        if (span_length(*rest) >= length && memcmp(rest->at, names[i].name, length) == 0) {
-            rest->at += length;
-            return names[i].byte;
-        }
-    }
-    return -1;
+    rest->at += length;
+    return (int)code;
 }
 
 /* The next byte, whichever way it is written. A plus may stand for a blank or for itself, and who
@@ -126,8 +98,7 @@ static int next_byte(span_t *rest)
     int byte = read_percent(rest);
 
     byte = byte < 0 ? read_backslash(rest) : byte;
-    byte = byte < 0 ? read_number(rest) : byte;
-    byte = byte < 0 ? read_name(rest) : byte;
+    byte = byte < 0 ? read_reference(rest) : byte;
     byte = byte < 0 ? (unsigned char)*rest->at++ : byte;
     return byte == '+' ? ' ' : tseed_ascii_lower(byte);
 }

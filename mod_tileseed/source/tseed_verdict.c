@@ -252,6 +252,28 @@ static void say_long_header(char *cause, const tseed_wire_t *wire, const char *p
     }
 }
 
+/* What OpenSSL's words mean comes first: they are long, and tell what the two sides lack in common.
+ */
+static void say_no_tls(char *cause, const tseed_wire_t *wire, const char *peer)
+{
+    static const struct {
+        const char *words, *begin;
+    } meanings[] = {
+        {"legacy sigalg disallowed", "no TLS 1.2 or newer with "},
+        {"unsupported protocol", "no TLS 1.2 or newer with "},
+        {"alert protocol version", "no TLS 1.2 or newer with "},
+        {"wrong version number", "plain HTTP instead of TLS with "},
+        {"", "no TLS with "},
+    };
+    const char *detail = *wire->detail ? wire->detail : curl_easy_strerror(CURLE_SSL_CONNECT_ERROR);
+    size_t i = 0;
+
+    while (!strstr(detail, meanings[i].words)) {
+        i++;
+    }
+    tseed_text_say(cause, TSEED_CAUSE_SIZE, "%s%s: %s", meanings[i].begin, peer, detail);
+}
+
 /* Writes the cause: "<begin><peer>", and curl's words behind it if they add something. */
 typedef struct {
     CURLcode code;
@@ -278,7 +300,7 @@ static const trouble_t troubles[] = {
     {CURLE_FILESIZE_EXCEEDED, NULL, 0, 0, say_too_long},
     {CURLE_WRITE_ERROR, NULL, 0, 0, say_too_long},
     {CURLE_OUT_OF_MEMORY, NULL, 0, 0, say_long_header},
-    {CURLE_SSL_CONNECT_ERROR, "no TLS with ", 1, 1, NULL},
+    {CURLE_SSL_CONNECT_ERROR, NULL, 0, 1, say_no_tls},
     {CURLE_PEER_FAILED_VERIFICATION, "no TLS with ", 1, 1, NULL},
     {CURLE_SSL_CACERT_BADFILE, "unreadable file of ca= for TLS with ", 0, 1, NULL},
     {CURLE_OK, "failed request to ", 1, 0, NULL},
@@ -378,5 +400,9 @@ void tseed_wire_judge(tseed_wire_t *wire, CURLcode code)
         transfer->retry_after = apr_time_from_sec(seconds < QUIET_MOST ? seconds : QUIET_MOST);
     }
     judge(wire, code);
+    if (transfer->result == TSEED_FETCH_FAILED) {
+        tseed_explain_code(transfer->exception, sizeof(transfer->exception), transfer->body,
+                           transfer->length);
+    }
     clean(transfer);
 }

@@ -27,6 +27,9 @@ apr_status_t tseed_books_forget(tseed_state_t *state, uint64_t print);
  * that tile set is forgotten with its pages and origins. */
 apr_status_t tseed_books_add(tseed_state_t *state, tseed_tileset_record_t *record);
 
+/* Saves the place of a tile set, which follows its configuration. */
+apr_status_t tseed_books_place(tseed_state_t *state, const tseed_tileset_record_t *record);
+
 /* Saves what may change of a tile set: sums, completeness, levels in doubt, recipe. APR_NOTFOUND:
  * the database has no tile set, and so no pages, with that number. */
 apr_status_t tseed_books_save(tseed_state_t *state, const tseed_tileset_record_t *record);
@@ -50,6 +53,10 @@ apr_status_t tseed_books_page_delete(tseed_state_t *state, const tseed_page_reco
 apr_status_t tseed_books_note_get(tseed_state_t *state, const char **value, const char *name,
                                   apr_pool_t *pool);
 apr_status_t tseed_books_note_set(tseed_state_t *state, const char *name, const char *value);
+/* As get, in a transaction: nobody else sets the text or appends to it before its end. A note that
+ * clients append to is taken so, or what comes meanwhile is lost. "" before the first set. */
+apr_status_t tseed_books_note_hold(tseed_state_t *state, const char **value, const char *name,
+                                   apr_pool_t *pool);
 /* Puts `more` behind what the text is, in one step. */
 apr_status_t tseed_books_note_append(tseed_state_t *state, const char *name, const char *more);
 

@@ -20,7 +20,6 @@
 
 #include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
-#include "protocol/tseed_escape.h"
 
 #define WHOLE        1            /* the rows of a statement, at once */
 #define ARGS_MOST    32           /* of a statement */
@@ -260,32 +259,17 @@ apr_status_t tseed_database_prepare(tseed_database_t *db)
     return rv;
 }
 
-static int is_utf8(const char *text)
-{
-    for (const char *at = text, *before = text; *at; before = at) {
-        if (tseed_utf8_next(&at) == 0xfffd && at - before == 1) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
 /* A text that is not UTF-8, such as the name of a user, is taken for Latin-1. */
 static const char *as_utf8(const char *text, apr_pool_t *pool)
 {
     char *copy, *end;
 
-    if (is_utf8(text)) {
+    if (tseed_text_is_utf8(text)) {
         return text;
     }
     copy = end = apr_palloc(pool, 2 * strlen(text) + 1);
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at < 0x80) {
-            *end++ = (char)*at;
-        } else {
-            *end++ = (char)(0xc0 | *at >> 6);
-            *end++ = (char)(0x80 | (*at & 0x3f));
-        }
+        end += tseed_text_utf8_write(end, *at);
     }
     *end = '\0';
     return copy;
@@ -389,6 +373,17 @@ apr_status_t tseed_database_change(tseed_database_t *db, int *rows, tseed_sql_t 
     return db->waiting_bytes < WAITING_MOST ? APR_SUCCESS : tseed_database_send(db);
 }
 
+apr_status_t tseed_database_change_all(tseed_database_t *db, const tseed_sql_t *sqls, int count,
+                                       const void *const *args)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0; rv == APR_SUCCESS && i < count; i++) {
+        rv = tseed_database_change(db, NULL, sqls[i], args);
+    }
+    return rv;
+}
+
 /* ---- rows ---- */
 
 apr_status_t tseed_database_select(tseed_rows_t *rows, tseed_database_t *db, tseed_sql_t sql,
@@ -397,7 +392,7 @@ apr_status_t tseed_database_select(tseed_rows_t *rows, tseed_database_t *db, tse
     apr_status_t rv = db->prepared[sql] ? APR_SUCCESS : prepare(db, sql);
     int code;
 
-    *rows = (tseed_rows_t){.db = db, .pool = pool};
+    *rows = (tseed_rows_t){.db = db, .pool = pool, .texts = pool};
     if (rv != APR_SUCCESS) {
         return rv;
     }
@@ -441,26 +436,52 @@ int tseed_rows_int(tseed_rows_t *rows)
     return (int)tseed_rows_int64(rows);
 }
 
-double tseed_rows_double(tseed_rows_t *rows)
+static void scan(tseed_rows_t *rows, const tseed_target_t *to)
 {
-    double value = 0;
+    const char *text = tseed_rows_text(rows);
 
-    tseed_text_double(&value, tseed_rows_text(rows));
-    return value;
+    switch (to->kind) {
+    case 'i':
+        *(int *)to->to = (int)apr_atoi64(text);
+        break;
+    case 'l':
+        *(int64_t *)to->to = apr_atoi64(text);
+        break;
+    case 'u':
+        *(uint32_t *)to->to = (uint32_t)apr_atoi64(text);
+        break;
+    case 'd':
+        *(double *)to->to = 0;
+        tseed_text_double(to->to, text);
+        break;
+    default:
+        *(const char **)to->to = rows->texts == rows->pool ? text : apr_pstrdup(rows->texts, text);
+    }
+}
+
+void tseed_rows_scan_into(tseed_rows_t *rows, const tseed_target_t *targets)
+{
+    for (; targets->kind; targets++) {
+        scan(rows, targets);
+    }
+}
+
+apr_status_t tseed_database_first(tseed_rows_t *rows, tseed_database_t *db, tseed_sql_t sql,
+                                  const void *const *args, apr_pool_t *pool)
+{
+    const apr_status_t rv = tseed_database_select(rows, db, sql, args, pool);
+
+    return rv == APR_SUCCESS && !tseed_rows_next(rows) ? APR_NOTFOUND : rv;
 }
 
 apr_status_t tseed_database_number(tseed_database_t *db, int64_t *number, tseed_sql_t sql,
                                    const void *const *args, apr_pool_t *scratch)
 {
     tseed_rows_t rows;
-    apr_status_t rv = tseed_database_select(&rows, db, sql, args, scratch);
+    const apr_status_t rv = tseed_database_first(&rows, db, sql, args, scratch);
 
-    if (rv != APR_SUCCESS) {
-        return rv;
+    if (rv == APR_SUCCESS) {
+        tseed_rows_scan(&rows, number);
     }
-    if (!tseed_rows_next(&rows)) {
-        return APR_NOTFOUND;
-    }
-    *number = tseed_rows_int64(&rows);
-    return APR_SUCCESS;
+    return rv;
 }

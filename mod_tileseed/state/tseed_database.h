@@ -130,6 +130,10 @@ apr_status_t tseed_database_ask_all(tseed_database_t *db, const char *const *sta
 apr_status_t tseed_database_change(tseed_database_t *db, int *rows, tseed_sql_t sql,
                                    const void *const *args);
 
+/* Several changes with the same arguments, one after the other. */
+apr_status_t tseed_database_change_all(tseed_database_t *db, const tseed_sql_t *sqls, int count,
+                                       const void *const *args);
+
 /* Sends what waits, if anything. Calls that send statements of their own send it as well. A
  * rollback forgets it. */
 apr_status_t tseed_database_send(tseed_database_t *db);
@@ -142,11 +146,16 @@ typedef struct {
     int left; /* rows that are still to come */
     int column;
     apr_pool_t *pool;
+    apr_pool_t *texts; /* that texts are copied into when they are scanned; `pool` at first */
 } tseed_rows_t;
 
 /* Reads all rows; `args` as for a change. A failure is remembered by tseed_database_fail. */
 apr_status_t tseed_database_select(tseed_rows_t *rows, tseed_database_t *db, tseed_sql_t sql,
                                    const void *const *args, apr_pool_t *pool);
+
+/* Likewise, and goes to the first row. APR_NOTFOUND: there is none. */
+apr_status_t tseed_database_first(tseed_rows_t *rows, tseed_database_t *db, tseed_sql_t sql,
+                                  const void *const *args, apr_pool_t *pool);
 
 /* Goes to the next row; 0 at the end. */
 int tseed_rows_next(tseed_rows_t *rows);
@@ -155,7 +164,42 @@ int tseed_rows_next(tseed_rows_t *rows);
 const char *tseed_rows_text(tseed_rows_t *rows);
 int64_t tseed_rows_int64(tseed_rows_t *rows);
 int tseed_rows_int(tseed_rows_t *rows);
-double tseed_rows_double(tseed_rows_t *rows);
+
+/* Where a column is read to; the kind comes from the pointer's type. */
+typedef struct {
+    char kind; /* '\0': nowhere, the columns before were the last */
+    void *to;
+} tseed_target_t;
+
+#define TSEED_TARGET_KIND(to)                                                                      \
+    _Generic((to),                                                                                 \
+        void *: '\0',                                                                              \
+        int *: 'i',                                                                                \
+        int64_t *: 'l',                                                                            \
+        uint64_t *: 'l',                                                                           \
+        uint32_t *: 'u',                                                                           \
+        double *: 'd',                                                                             \
+        const char **: 's')
+#define TSEED_TARGET(to) ((tseed_target_t){TSEED_TARGET_KIND(to), (to)})
+#define TSEED_NOWHERE    ((void *)0)
+#define TSEED_NOWHERE_4  TSEED_NOWHERE, TSEED_NOWHERE, TSEED_NOWHERE, TSEED_NOWHERE
+#define TSEED_TARGETS(a, b, c, d, e, f, g, h, i, j, k, l, end, ...)                                \
+    TSEED_TARGET(a), TSEED_TARGET(b), TSEED_TARGET(c), TSEED_TARGET(d), TSEED_TARGET(e),           \
+        TSEED_TARGET(f), TSEED_TARGET(g), TSEED_TARGET(h), TSEED_TARGET(i), TSEED_TARGET(j),       \
+        TSEED_TARGET(k), TSEED_TARGET(l),                                                          \
+        ((tseed_target_t){.kind = _Generic((end), void *: '\0')})
+/* The expansion of TSEED_NOWHERE_4 comes before the targets are told apart. */
+#define TSEED_TARGETS_OF(...) TSEED_TARGETS(__VA_ARGS__)
+
+/* Reads the next columns, 1 to 12 of them. A pointer to a type that no column is read to does not
+ * compile, and neither do more pointers. */
+#define tseed_rows_scan(rows, ...)                                                                 \
+    tseed_rows_scan_into(                                                                          \
+        rows, (const tseed_target_t[]){TSEED_TARGETS_OF(__VA_ARGS__, TSEED_NOWHERE_4,              \
+                                                        TSEED_NOWHERE_4, TSEED_NOWHERE_4, )})
+
+/* Reads the columns up to a target whose kind is nowhere. */
+void tseed_rows_scan_into(tseed_rows_t *rows, const tseed_target_t *targets);
 
 /* The first column of the first row as a number; APR_NOTFOUND when there is no row. */
 apr_status_t tseed_database_number(tseed_database_t *db, int64_t *number, tseed_sql_t sql,

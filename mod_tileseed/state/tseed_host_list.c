@@ -12,33 +12,23 @@ typedef struct {
     apr_pool_t *pool;
 } listing_t;
 
-static void add_host(const listing_t *call, tseed_rows_t *rows)
+static void load_host(void *row, tseed_rows_t *rows)
 {
-    tseed_host_row_t *host = apr_array_push(call->list->hosts);
+    tseed_host_row_t *host = row;
 
-    host->name = apr_pstrdup(call->pool, tseed_rows_text(rows));
-    host->machine = apr_pstrdup(call->pool, tseed_rows_text(rows));
-    host->version = apr_pstrdup(call->pool, tseed_rows_text(rows));
-    host->until = tseed_rows_int64(rows);
-    host->is_draining = tseed_rows_int(rows) != 0;
-    host->started = tseed_rows_int64(rows);
-    host->seen = tseed_rows_int64(rows);
-    host->is_fetching = tseed_rows_int64(rows) > 0;
+    tseed_rows_scan(rows, &host->name, &host->machine, &host->version, &host->until,
+                    &host->is_draining, &host->started, &host->seen, &host->is_fetching);
 }
 
 static apr_status_t do_list(tseed_state_t *state, void *baton)
 {
     const listing_t *call = baton;
-    tseed_rows_t rows;
     tseed_host_moment_t moment = {0, 0};
     tseed_role_t role = {.host = ""};
-    apr_status_t rv =
-        tseed_database_select(&rows, &state->db, TSEED_SQL_HOSTS, NULL, state->scratch);
+    apr_status_t rv;
 
     call->list->hosts = apr_array_make(call->pool, 4, sizeof(tseed_host_row_t));
-    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        add_host(call, &rows);
-    }
+    rv = tseed_work_add_rows(state, call->list->hosts, load_host, TSEED_SQL_HOSTS, NULL);
     if (rv == APR_SUCCESS) {
         rv = tseed_role_read(state, &role, TSEED_SQL_ROLE_GET);
     }
@@ -61,24 +51,13 @@ apr_status_t tseed_hosts_list(tseed_state_t *state, tseed_host_list_t *list, apr
     return tseed_work_read(state, do_list, &(listing_t){list, pool});
 }
 
-typedef struct {
-    const char *name;
-    int is_draining;
-} draining_t;
-
-static apr_status_t do_drain(tseed_state_t *state, void *baton)
-{
-    const draining_t *call = baton;
-    int rows = 0;
-    apr_status_t rv = tseed_database_change(&state->db, &rows, TSEED_SQL_HOST_DRAIN,
-                                            (const void *[]){&call->is_draining, call->name});
-
-    return rv == APR_SUCCESS && rows == 0 ? APR_NOTFOUND : rv;
-}
-
 apr_status_t tseed_hosts_drain(tseed_state_t *state, const char *name, int is_draining)
 {
-    return tseed_work_write(state, do_drain, &(draining_t){name, is_draining});
+    int rows = 0;
+    const apr_status_t rv =
+        tseed_work_change(state, &rows, TSEED_SQL_HOST_DRAIN, (const void *[]){&is_draining, name});
+
+    return rv == APR_SUCCESS && rows == 0 ? APR_NOTFOUND : rv;
 }
 
 static apr_status_t do_forget(tseed_state_t *state, void *baton)

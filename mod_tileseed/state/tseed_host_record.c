@@ -10,15 +10,11 @@
 apr_status_t tseed_host_moment_read(tseed_state_t *state, tseed_host_moment_t *moment)
 {
     tseed_rows_t rows;
-    apr_status_t rv =
-        tseed_database_select(&rows, &state->db, TSEED_SQL_CLOCK, NULL, state->scratch);
+    const apr_status_t rv =
+        tseed_database_first(&rows, &state->db, TSEED_SQL_CLOCK, NULL, state->scratch);
 
-    if (rv == APR_SUCCESS && !tseed_rows_next(&rows)) {
-        rv = APR_NOTFOUND;
-    }
     if (rv == APR_SUCCESS) {
-        moment->now = tseed_rows_int64(&rows);
-        moment->started = tseed_rows_int64(&rows);
+        tseed_rows_scan(&rows, &moment->now, &moment->started);
     }
     return rv;
 }
@@ -26,20 +22,15 @@ apr_status_t tseed_host_moment_read(tseed_state_t *state, tseed_host_moment_t *m
 apr_status_t tseed_role_read(tseed_state_t *state, tseed_role_t *role, tseed_sql_t sql)
 {
     tseed_rows_t rows;
-    apr_status_t rv =
-        tseed_database_select(&rows, &state->db, sql, (const void *[]){SEEDER}, state->scratch);
+    const apr_status_t rv =
+        tseed_database_first(&rows, &state->db, sql, (const void *[]){SEEDER}, state->scratch);
 
-    if (rv == APR_SUCCESS && !tseed_rows_next(&rows)) {
-        rv =
-            tseed_database_fail(&state->db, APR_NOTFOUND, "the table role has no row '" SEEDER "'");
-    }
     if (rv == APR_SUCCESS) {
-        role->host = tseed_rows_text(&rows);
-        role->epoch = tseed_rows_int64(&rows);
-        role->tenure = tseed_rows_int64(&rows);
-        role->former = tseed_rows_int64(&rows);
+        tseed_rows_scan(&rows, &role->host, &role->epoch, &role->tenure, &role->former);
     }
-    return rv;
+    return rv == APR_NOTFOUND
+               ? tseed_database_fail(&state->db, rv, "the table role has no row '" SEEDER "'")
+               : rv;
 }
 
 apr_status_t tseed_role_write(tseed_state_t *state, const tseed_role_t *role)
@@ -59,11 +50,8 @@ apr_status_t tseed_host_record_read(tseed_state_t *state, tseed_host_record_t *r
     *row = (tseed_host_record_t){.instance = ""};
     if (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
         row->is_there = 1;
-        row->instance = tseed_rows_text(&rows);
-        row->epoch = tseed_rows_int64(&rows);
-        row->renewals = tseed_rows_int64(&rows);
-        row->until = tseed_rows_int64(&rows);
-        row->is_draining = tseed_rows_int(&rows) != 0;
+        tseed_rows_scan(&rows, &row->instance, &row->epoch, &row->renewals, &row->until,
+                        &row->is_draining);
     }
     return rv;
 }

@@ -253,18 +253,14 @@ static apr_status_t write_renewal(tseed_state_t *state, tseed_renewal_t *renewal
     apr_status_t rv = tseed_host_moment_read(state, &moment);
 
     until = moment.now + host->lease;
-    if (rv == APR_SUCCESS) {
-        rv = tseed_database_select(&rows, &state->db, TSEED_SQL_HOST_RENEW, args, state->scratch);
-    }
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    if (!tseed_rows_next(&rows)) {
-        return fenced(state, host->name);
+    rv = tseed_database_first(&rows, &state->db, TSEED_SQL_HOST_RENEW, args, state->scratch);
+    if (rv == APR_SUCCESS) {
+        tseed_rows_scan(&rows, &renewal->renewals, &renewal->is_draining);
     }
-    renewal->renewals = tseed_rows_int64(&rows);
-    renewal->is_draining = tseed_rows_int(&rows) != 0;
-    return APR_SUCCESS;
+    return rv == APR_NOTFOUND ? fenced(state, host->name) : rv;
 }
 
 static apr_status_t look_round(tseed_state_t *state, renewing_t *call)
@@ -326,12 +322,9 @@ static apr_status_t do_glance(tseed_state_t *state, void *baton)
 {
     glancing_t *call = baton;
     tseed_rows_t rows;
-    apr_status_t rv = tseed_database_select(&rows, &state->db, TSEED_SQL_HOST_GLANCE,
-                                            (const void *[]){call->name}, state->scratch);
+    const apr_status_t rv = tseed_database_first(&rows, &state->db, TSEED_SQL_HOST_GLANCE,
+                                                 (const void *[]){call->name}, state->scratch);
 
-    if (rv == APR_SUCCESS && !tseed_rows_next(&rows)) {
-        rv = APR_NOTFOUND;
-    }
     if (rv == APR_SUCCESS) {
         call->glance->is_free = !*tseed_rows_text(&rows);
         call->glance->is_draining = tseed_rows_int(&rows) != 0;
@@ -446,8 +439,9 @@ apr_status_t tseed_hosts_take(tseed_state_t *state, tseed_take_t *taken,
 
 /* ---- leaving ---- */
 
-static apr_status_t end_lease(tseed_state_t *state, const tseed_fence_t *fence)
+static apr_status_t do_leave(tseed_state_t *state, void *baton)
 {
+    const tseed_fence_t *fence = baton;
     tseed_host_moment_t moment;
     apr_status_t rv = tseed_host_moment_read(state, &moment);
 
@@ -483,19 +477,6 @@ apr_status_t tseed_hosts_resign(tseed_state_t *state, const tseed_fence_t *fence
     return rv;
 }
 
-static apr_status_t do_leave(tseed_state_t *state, void *baton)
-{
-    return end_lease(state, baton);
-}
-
-static apr_status_t delete_portions(tseed_state_t *state, void *baton)
-{
-    const tseed_fence_t *fence = baton;
-
-    return tseed_database_change(&state->db, NULL, TSEED_SQL_PORTIONS_LEAVE,
-                                 (const void *[]){&fence->epoch});
-}
-
 /* Nobody will want what other hosts fetch for this one. Should its portions stay, the next host
  * that works deletes them. */
 apr_status_t tseed_hosts_leave(tseed_state_t *state, const tseed_fence_t *fence)
@@ -503,7 +484,7 @@ apr_status_t tseed_hosts_leave(tseed_state_t *state, const tseed_fence_t *fence)
     const apr_status_t rv = tseed_work_write(state, do_leave, (void *)fence);
 
     if (rv == APR_SUCCESS) {
-        tseed_work_write(state, delete_portions, (void *)fence);
+        tseed_work_change(state, NULL, TSEED_SQL_PORTIONS_LEAVE, (const void *[]){&fence->epoch});
     }
     return rv;
 }

@@ -51,15 +51,9 @@ apr_status_t tseed_miss_rows_delete(tseed_state_t *state, const apr_array_header
     return tseed_work_write_each(state, delete_one, rows);
 }
 
-static apr_status_t delete_epoch(tseed_state_t *state, void *baton)
-{
-    return tseed_database_change(&state->db, NULL, TSEED_SQL_MISSES_DELETE,
-                                 (const void *[]){baton});
-}
-
 apr_status_t tseed_miss_rows_delete_all(tseed_state_t *state, int64_t epoch)
 {
-    return tseed_work_write(state, delete_epoch, &epoch);
+    return tseed_work_change(state, NULL, TSEED_SQL_MISSES_DELETE, (const void *[]){&epoch});
 }
 
 static apr_status_t forget(tseed_state_t *state, void *baton)
@@ -80,60 +74,33 @@ apr_status_t tseed_miss_rows_forget(tseed_state_t *state)
 
 /* ---- reading ---- */
 
-typedef struct {
-    int64_t epoch; /* whose answers; 0: the questions that have none */
-    apr_array_header_t *found;
-} reading_t;
-
-static void read_question(tseed_miss_row_t *row, tseed_rows_t *rows, apr_pool_t *pool)
+static void load_question(void *data, tseed_rows_t *rows)
 {
-    row->epoch = tseed_rows_int64(rows);
-    row->number = tseed_rows_int64(rows);
-    row->question = apr_pstrdup(pool, tseed_rows_text(rows));
-    row->outcome = -1;
+    tseed_miss_row_t *row = data;
+
+    *row = (tseed_miss_row_t){.outcome = -1, .cause = "", .tile = ""};
+    tseed_rows_scan(rows, &row->epoch, &row->number, &row->question);
 }
 
-static void read_answer(tseed_miss_row_t *row, tseed_rows_t *rows, apr_pool_t *pool)
+static void load_answer(void *data, tseed_rows_t *rows)
 {
-    row->number = tseed_rows_int64(rows);
-    row->outcome = tseed_rows_int(rows);
-    row->retry_after = tseed_rows_int(rows);
-    row->upstream = tseed_rows_int(rows);
-    row->cause = apr_pstrdup(pool, tseed_rows_text(rows));
-    row->tile = apr_pstrdup(pool, tseed_rows_text(rows));
-}
+    tseed_miss_row_t *row = data;
 
-static apr_status_t read_all(tseed_state_t *state, void *baton)
-{
-    const reading_t *call = baton;
-    tseed_rows_t rows;
-    apr_status_t rv = tseed_database_select(
-        &rows, &state->db, call->epoch ? TSEED_SQL_MISSES_ANSWERED : TSEED_SQL_MISSES_OPEN,
-        (const void *[]){&call->epoch}, state->scratch);
-
-    apr_array_clear(call->found);
-    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        tseed_miss_row_t *row = apr_array_push(call->found);
-
-        *row = (tseed_miss_row_t){.epoch = call->epoch, .question = "", .cause = "", .tile = ""};
-        if (call->epoch) {
-            read_answer(row, &rows, call->found->pool);
-        } else {
-            read_question(row, &rows, call->found->pool);
-        }
-    }
-    return rv;
+    *row = (tseed_miss_row_t){.question = ""};
+    tseed_rows_scan(rows, &row->epoch, &row->number, &row->outcome, &row->retry_after,
+                    &row->upstream, &row->cause, &row->tile);
 }
 
 apr_status_t tseed_miss_rows_open(tseed_state_t *state, apr_array_header_t **rows, apr_pool_t *pool)
 {
     *rows = apr_array_make(pool, 16, sizeof(tseed_miss_row_t));
-    return tseed_work_read(state, read_all, &(reading_t){0, *rows});
+    return tseed_work_list(state, *rows, load_question, TSEED_SQL_MISSES_OPEN, NULL);
 }
 
 apr_status_t tseed_miss_rows_answers(tseed_state_t *state, apr_array_header_t **rows, int64_t epoch,
                                      apr_pool_t *pool)
 {
     *rows = apr_array_make(pool, 16, sizeof(tseed_miss_row_t));
-    return tseed_work_read(state, read_all, &(reading_t){epoch, *rows});
+    return tseed_work_list(state, *rows, load_answer, TSEED_SQL_MISSES_ANSWERED,
+                           (const void *[]){&epoch});
 }

@@ -39,21 +39,11 @@ apr_status_t tseed_origin_rows_load(tseed_state_t *state, const char **text, int
     return rv;
 }
 
-static apr_status_t save(tseed_state_t *state, void *baton)
-{
-    const origins_t *call = baton;
-    const void *args[] = {&call->tileset, &call->page->z, &call->page->x, &call->page->y,
-                          call->text};
-
-    return tseed_database_change(&state->db, NULL, TSEED_SQL_ORIGINS_SAVE, args);
-}
-
 apr_status_t tseed_origin_rows_save(tseed_state_t *state, int64_t tileset, const tseed_page_t *page,
                                     const char *text)
 {
-    origins_t call = {.tileset = tileset, .page = page, .text = text};
-
-    return tseed_work_write(state, save, &call);
+    return tseed_work_change(state, NULL, TSEED_SQL_ORIGINS_SAVE,
+                             (const void *[]){&tileset, &page->z, &page->x, &page->y, text});
 }
 
 static apr_status_t doubt(tseed_state_t *state, void *baton)

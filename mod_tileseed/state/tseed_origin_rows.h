@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The saved origins: a text for each page says which answers its tiles came from. The text is an
- * origin page (usage/tseed_origin_page.h), which the seeder makes.
+ * origin page (books/tseed_origin_page.h), which the seeder makes.
  *
  * Only the seeder's main thread calls these functions. A write joins the transaction that
  * tseed_state_begin began, or is a transaction of its own. The text of a page goes with the page.

@@ -54,66 +54,51 @@ apr_status_t tseed_portion_rows_delete(tseed_state_t *state, const apr_array_hea
     return tseed_work_write_each(state, delete_one, rows);
 }
 
-static apr_status_t forget(tseed_state_t *state, void *baton)
-{
-    (void)baton;
-    return tseed_database_change(&state->db, NULL, TSEED_SQL_PORTIONS_FORGET, NULL);
-}
-
 apr_status_t tseed_portion_rows_forget(tseed_state_t *state)
 {
-    return tseed_work_write(state, forget, NULL);
+    return tseed_work_change(state, NULL, TSEED_SQL_PORTIONS_FORGET, NULL);
 }
 
 /* ---- reading ---- */
 
-typedef struct {
-    tseed_sql_t sql;
-    int64_t epoch; /* of the giver, or of the host that gets them */
-    apr_array_header_t *found;
-} rows_call_t;
-
-static apr_status_t read_rows(tseed_state_t *state, void *baton)
+static void load_portion(void *data, tseed_rows_t *rows)
 {
-    const rows_call_t *call = baton;
-    tseed_rows_t rows;
-    apr_status_t rv = tseed_database_select(&rows, &state->db, call->sql,
-                                            (const void *[]){&call->epoch}, state->scratch);
+    tseed_portion_row_t *row = data;
 
-    apr_array_clear(call->found);
-    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        tseed_portion_row_t *row = apr_array_push(call->found);
+    tseed_rows_scan(rows, &row->giver, &row->number, &row->epoch, &row->requests, &row->results);
+}
 
-        row->giver = tseed_rows_int64(&rows);
-        row->number = tseed_rows_int64(&rows);
-        row->epoch = tseed_rows_int64(&rows);
-        row->requests = apr_pstrdup(call->found->pool, tseed_rows_text(&rows));
-        row->results = apr_pstrdup(call->found->pool, tseed_rows_text(&rows));
-    }
-    return rv;
+/* `epoch`: of the giver, or of the host that gets them. */
+static apr_status_t list(tseed_state_t *state, apr_array_header_t **rows, tseed_sql_t sql,
+                         int64_t epoch, apr_pool_t *pool)
+{
+    *rows = apr_array_make(pool, 8, sizeof(tseed_portion_row_t));
+    return tseed_work_list(state, *rows, load_portion, sql, (const void *[]){&epoch});
 }
 
 apr_status_t tseed_portion_rows_given(tseed_state_t *state, apr_array_header_t **rows,
                                       int64_t epoch, apr_pool_t *pool)
 {
-    *rows = apr_array_make(pool, 8, sizeof(tseed_portion_row_t));
-    return tseed_work_read(state, read_rows,
-                           &(rows_call_t){TSEED_SQL_PORTIONS_GIVEN, epoch, *rows});
+    return list(state, rows, TSEED_SQL_PORTIONS_GIVEN, epoch, pool);
 }
 
 apr_status_t tseed_portion_rows_finished(tseed_state_t *state, apr_array_header_t **rows,
                                          int64_t giver, apr_pool_t *pool)
 {
-    *rows = apr_array_make(pool, 8, sizeof(tseed_portion_row_t));
-    return tseed_work_read(state, read_rows,
-                           &(rows_call_t){TSEED_SQL_PORTIONS_FINISHED, giver, *rows});
+    return list(state, rows, TSEED_SQL_PORTIONS_FINISHED, giver, pool);
 }
 
 apr_status_t tseed_portion_rows_of(tseed_state_t *state, apr_array_header_t **rows, int64_t giver,
                                    apr_pool_t *pool)
 {
-    *rows = apr_array_make(pool, 8, sizeof(tseed_portion_row_t));
-    return tseed_work_read(state, read_rows, &(rows_call_t){TSEED_SQL_PORTIONS_OF, giver, *rows});
+    return list(state, rows, TSEED_SQL_PORTIONS_OF, giver, pool);
+}
+
+static void load_host(void *row, tseed_rows_t *rows)
+{
+    tseed_portion_host_t *host = row;
+
+    tseed_rows_scan(rows, &host->epoch, &host->name);
 }
 
 typedef struct {
@@ -125,21 +110,13 @@ static apr_status_t read_hosts(tseed_state_t *state, void *baton)
 {
     const hosts_call_t *call = baton;
     tseed_host_moment_t moment;
-    tseed_rows_t rows;
     apr_status_t rv = tseed_host_moment_read(state, &moment);
 
     apr_array_clear(call->found);
-    if (rv == APR_SUCCESS) {
-        rv = tseed_database_select(&rows, &state->db, TSEED_SQL_PORTION_HOSTS,
-                                   (const void *[]){call->name, &moment.now}, state->scratch);
-    }
-    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        tseed_portion_host_t *host = apr_array_push(call->found);
-
-        host->epoch = tseed_rows_int64(&rows);
-        host->name = apr_pstrdup(call->found->pool, tseed_rows_text(&rows));
-    }
-    return rv;
+    return rv == APR_SUCCESS
+               ? tseed_work_add_rows(state, call->found, load_host, TSEED_SQL_PORTION_HOSTS,
+                                     (const void *[]){call->name, &moment.now})
+               : rv;
 }
 
 apr_status_t tseed_portion_rows_hosts(tseed_state_t *state, apr_array_header_t **hosts,

@@ -149,36 +149,22 @@ static void disarm(tseed_task_t *task)
     task->gridset_print = "";
 }
 
-tseed_task_t *tseed_record_task_load(tseed_rows_t *rows, apr_pool_t *pool)
+tseed_task_t *tseed_record_task_load(tseed_rows_t *rows)
 {
+    apr_pool_t *pool = rows->texts;
     tseed_task_t *task = apr_pcalloc(pool, sizeof(*task));
 
     task->id = tseed_rows_int64(rows);
     task->type = (tseed_task_type_t)tseed_rows_int(rows);
-    task->layer = apr_pstrdup(pool, tseed_rows_text(rows));
-    task->gridset = apr_pstrdup(pool, tseed_rows_text(rows));
-    task->format = apr_pstrdup(pool, tseed_rows_text(rows));
+    tseed_rows_scan(rows, &task->layer, &task->gridset, &task->format);
     task->parameters = parameters_load(tseed_rows_text(rows), pool);
     bounds_load(&task->bounds, tseed_rows_text(rows), rows->pool);
-    task->has_area = tseed_rows_int(rows);
-    task->zoom_start = tseed_rows_int(rows);
-    task->zoom_stop = tseed_rows_int(rows);
-    task->thread_count = tseed_rows_int(rows);
-    task->meta_width = tseed_rows_int(rows);
-    task->meta_height = tseed_rows_int(rows);
-    task->gutter = tseed_rows_int(rows);
-    task->retries = tseed_rows_int(rows);
-    task->retry_wait = tseed_rows_int64(rows);
-    task->failure_limit = tseed_rows_int64(rows);
-    task->tiles_total = tseed_rows_int64(rows);
-    task->gridset_print = apr_pstrdup(pool, tseed_rows_text(rows));
-    task->store_print = apr_pstrdup(pool, tseed_rows_text(rows));
-    task->requested_by = apr_pstrdup(pool, tseed_rows_text(rows));
-    task->created = tseed_rows_int64(rows);
-    task->retry_of = tseed_rows_int64(rows);
-    task->ignored = apr_pstrdup(pool, tseed_rows_text(rows));
-    task->derived.first = tseed_rows_int(rows);
-    task->derived.end = tseed_rows_int(rows);
+    tseed_rows_scan(rows, &task->has_area, &task->zoom_start, &task->zoom_stop, &task->thread_count,
+                    &task->meta_width, &task->meta_height, &task->gutter, &task->retries,
+                    &task->retry_wait, &task->failure_limit, &task->tiles_total);
+    tseed_rows_scan(rows, &task->gridset_print, &task->store_print, &task->requested_by,
+                    &task->created, &task->retry_of, &task->ignored, &task->derived.first,
+                    &task->derived.end);
     if (!is_sound(task)) {
         disarm(task);
     }
@@ -187,7 +173,8 @@ tseed_task_t *tseed_record_task_load(tseed_rows_t *rows, apr_pool_t *pool)
 
 /* ---- progress ---- */
 
-void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
+/* A state or position that can't be is ABORTED or 0. */
+static void progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
 {
     int64_t low;
 
@@ -198,26 +185,21 @@ void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
     }
     apr_cpystrn(progress->reason, tseed_rows_text(rows), sizeof(progress->reason));
     progress->reason_code = (uint8_t)tseed_reason_of(tseed_rows_text(rows));
-    progress->finished = tseed_rows_int64(rows);
-    progress->made = tseed_rows_int64(rows);
-    progress->skipped = tseed_rows_int64(rows);
-    progress->removed = tseed_rows_int64(rows);
-    progress->failed = tseed_rows_int64(rows);
-    progress->bytes = tseed_rows_int64(rows);
-    progress->requests = tseed_rows_int64(rows);
-    progress->failures = tseed_rows_int64(rows);
-    progress->started = tseed_rows_int64(rows);
-    progress->away_since = tseed_rows_int64(rows);
-    low = tseed_rows_int64(rows);
+    tseed_rows_scan(rows, &progress->finished, &progress->made, &progress->skipped,
+                    &progress->removed, &progress->failed, &progress->bytes, &progress->requests,
+                    &progress->failures, &progress->started, &progress->away_since, &low);
     progress->low = low > 0 ? low : 0;
     window_load(progress->window, tseed_rows_text(rows));
-    progress->unchanged = tseed_rows_int64(rows);
-    progress->pruned = tseed_rows_int64(rows);
-    progress->looked = tseed_rows_int64(rows);
-    progress->wrong = tseed_rows_int64(rows);
-    progress->shared = tseed_rows_int64(rows);
-    progress->spared = tseed_rows_int64(rows);
-    progress->forgotten = tseed_rows_int64(rows);
+    tseed_rows_scan(rows, &progress->unchanged, &progress->pruned, &progress->looked,
+                    &progress->wrong, &progress->shared, &progress->spared, &progress->forgotten);
+}
+
+void tseed_record_load(void *data, tseed_rows_t *rows)
+{
+    tseed_task_record_t *record = data;
+
+    record->task = tseed_record_task_load(rows);
+    progress_load(&record->progress, rows);
 }
 
 apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_sql_t sql,

@@ -16,12 +16,12 @@ apr_status_t tseed_record_task_insert(tseed_database_t *db, const tseed_task_t *
 /* The type of a task by its number; TSEED_SEED: the number is none that the module writes. */
 tseed_task_type_t tseed_record_type(int number);
 
-/* Reads TSEED_TASK_COLUMNS from where the row is; the task lives in `pool`. A row that the module
- * has not written so becomes a task that fits no grid set. */
-tseed_task_t *tseed_record_task_load(tseed_rows_t *rows, apr_pool_t *pool);
+/* Reads TSEED_TASK_COLUMNS from where the row is; the task lives in the pool of texts. A row that
+ * the module has not written so becomes a task that fits no grid set. */
+tseed_task_t *tseed_record_task_load(tseed_rows_t *rows);
 
-/* Reads TSEED_PROGRESS_COLUMNS; a state or position that can't be is ABORTED or 0. */
-void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows);
+/* The same with TSEED_PROGRESS_COLUMNS behind them, into a tseed_task_record_t. */
+void tseed_record_load(void *record, tseed_rows_t *rows);
 
 /* Runs a statement that begins with the counters; `more` are its `count` arguments behind them. */
 apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_sql_t sql,

@@ -325,11 +325,16 @@ static const char *const version_19[] = {
     NULL,
 };
 
+/* Which files a tile set has is known of those that are configured from now on. */
+static const char *const version_20[] = {
+    "ALTER TABLE tileset ADD COLUMN place TEXT NOT NULL DEFAULT ''",
+    NULL,
+};
+
 static const char *const *const migrations[] = {
-    version_1,  version_2,  version_3,  version_4,  version_5,  version_6,
-    version_7,  version_8,  version_9,  version_10, version_11, version_12,
-    version_13, version_14, version_15, version_16, version_17, version_18,
-    version_19};
+    version_1,  version_2,  version_3,  version_4,  version_5,  version_6,  version_7,
+    version_8,  version_9,  version_10, version_11, version_12, version_13, version_14,
+    version_15, version_16, version_17, version_18, version_19, version_20};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The handle, and what httpd's children do with it. */
+/* The handle, and what httpd's children do with it: reading, accepting tasks. */
 #include "state/tseed_state.h"
 
-#include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <apr_strings.h>
 
 #include "base/tseed_log.h"
 #include "protocol/tseed_answer.h"
@@ -13,6 +14,119 @@
 #include "state/tseed_record.h"
 #include "state/tseed_sqlite_open.h"
 #include "state/tseed_work.h"
+
+/* Accepting a request that may be there already: sent again by a client that heard no answer, or
+ * meant by another task. */
+
+#define KEPT (APR_INT64_C(86400) * APR_USEC_PER_SEC) /* a request's key */
+
+/* ---- a request that came before ---- */
+
+static apr_status_t find_request(tseed_state_t *state, tseed_acceptance_t *call)
+{
+    const int64_t before = call->task->created - KEPT;
+    tseed_rows_t rows;
+    apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_REQUESTS_FORGET,
+                                            (const void *[]){&before});
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_select(&rows, &state->db, TSEED_SQL_REQUEST_GET,
+                                   (const void *[]){call->task->requested_by, call->key},
+                                   state->scratch);
+    }
+    if (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        call->outcome =
+            strcmp(tseed_rows_text(&rows), call->digest) == 0 ? TSEED_REPEATED : TSEED_DIFFERS;
+        call->task->id = tseed_rows_int64(&rows);
+    }
+    return rv;
+}
+
+static apr_status_t add_request(tseed_state_t *state, const tseed_acceptance_t *call)
+{
+    const tseed_task_t *task = call->task;
+
+    return tseed_database_change(
+        &state->db, NULL, TSEED_SQL_REQUEST_ADD,
+        (const void *[]){task->requested_by, call->key, call->digest, &task->id, &task->created});
+}
+
+/* ---- a task that covers it ---- */
+
+static int covers(const tseed_task_t *task, const tseed_task_t *wanted)
+{
+    return task->type == wanted->type && !task->retry_of && task->has_area &&
+           task->zoom_start <= wanted->zoom_start && task->zoom_stop >= wanted->zoom_stop &&
+           task->bounds.minx <= wanted->bounds.minx && task->bounds.miny <= wanted->bounds.miny &&
+           task->bounds.maxx >= wanted->bounds.maxx && task->bounds.maxy >= wanted->bounds.maxy &&
+           task->derived.first == wanted->derived.first &&
+           task->derived.end == wanted->derived.end &&
+           strcmp(task->gridset_print, wanted->gridset_print) == 0 &&
+           strcmp(task->store_print, wanted->store_print) == 0;
+}
+
+/* The first pending task that covers the request. No truncate may have come after that task: it
+ * would remove what the task makes. */
+static apr_status_t find_cover(tseed_state_t *state, tseed_acceptance_t *call)
+{
+    tseed_task_t *wanted = call->task;
+    int64_t found = 0;
+    tseed_rows_t rows;
+    apr_status_t rv = tseed_database_select(
+        &rows, &state->db, TSEED_SQL_TASKS_OF_SET,
+        (const void *[]){wanted->layer, wanted->gridset, wanted->format,
+                         tseed_parameters_save(wanted->parameters, state->scratch)},
+        state->scratch);
+
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        const tseed_task_t *task = tseed_record_task_load(&rows);
+        const int is_pending = tseed_rows_int(&rows) == TSEED_PENDING;
+
+        if (task->type == TSEED_TRUNCATE) {
+            found = 0;
+        } else if (!found && is_pending && covers(task, wanted)) {
+            found = task->id;
+        }
+    }
+    if (found) {
+        wanted->id = found;
+        call->outcome = TSEED_COVERED;
+    }
+    return rv;
+}
+
+/* ---- accept ---- */
+
+/* Requests are accepted one after the other: what one looks for here, no other adds meanwhile. */
+static apr_status_t accept_one(tseed_state_t *state, void *baton)
+{
+    tseed_acceptance_t *call = baton;
+    const int may_cover =
+        call->lenient && !call->retry && call->task->has_area && call->task->type != TSEED_TRUNCATE;
+    int64_t last;
+    apr_status_t rv = tseed_work_number(state, &last, TSEED_SQL_ID_HOLD, NULL);
+
+    call->outcome = TSEED_ACCEPTED;
+    if (rv == APR_SUCCESS && call->key) {
+        rv = find_request(state, call);
+    }
+    if (rv != APR_SUCCESS || call->outcome != TSEED_ACCEPTED) {
+        return rv;
+    }
+    if (may_cover) {
+        rv = find_cover(state, call);
+    }
+    if (rv == APR_SUCCESS && call->outcome == TSEED_ACCEPTED) {
+        rv = call->retry ? tseed_state_task_retry(state, call->task, call->retry, call->most)
+                         : tseed_state_task_insert(state, call->task, call->most);
+    }
+    return rv == APR_SUCCESS && call->key ? add_request(state, call) : rv;
+}
+
+apr_status_t tseed_state_accept(tseed_state_t *state, tseed_acceptance_t *acceptance)
+{
+    return tseed_work_write(state, accept_one, acceptance);
+}
 
 #define CHUNK 512 /* rows that are read at a time */
 
@@ -91,6 +205,14 @@ apr_status_t tseed_state_open(tseed_state_t **state, const char *dir, const char
     return APR_SUCCESS;
 }
 
+apr_status_t tseed_state_ready(tseed_state_t **state, const tseed_settings_t *settings,
+                               apr_pool_t *pool)
+{
+    return *state ? APR_SUCCESS
+                  : tseed_state_open(state, settings->state_dir, settings->db_driver,
+                                     settings->db_params, pool);
+}
+
 void tseed_state_close(tseed_state_t *state)
 {
     apr_pool_destroy(state->pool);
@@ -156,20 +278,19 @@ typedef struct {
 
 static apr_status_t get(tseed_state_t *state, void *baton)
 {
-    get_t *call = baton;
+    const get_t *call = baton;
+    tseed_task_record_t record;
     tseed_rows_t rows;
-    apr_status_t rv = tseed_database_select(&rows, &state->db, TSEED_SQL_TASK_GET,
-                                            (const void *[]){&call->id}, state->scratch);
+    const apr_status_t rv = tseed_database_first(&rows, &state->db, TSEED_SQL_TASK_GET,
+                                                 (const void *[]){&call->id}, state->scratch);
 
-    if (rv != APR_SUCCESS) {
-        return rv;
+    if (rv == APR_SUCCESS) {
+        rows.texts = call->pool;
+        tseed_record_load(&record, &rows);
+        *call->task = record.task;
+        *call->progress = record.progress;
     }
-    if (!tseed_rows_next(&rows)) {
-        return APR_NOTFOUND;
-    }
-    *call->task = tseed_record_task_load(&rows, call->pool);
-    tseed_record_progress_load(call->progress, &rows);
-    return APR_SUCCESS;
+    return rv;
 }
 
 apr_status_t tseed_state_task_get(tseed_state_t *state, tseed_task_t **task,
@@ -197,8 +318,8 @@ static apr_status_t terminate_some(tseed_state_t *state, terminate_t *call, int 
     while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
         tseed_terminated_t *task = apr_array_push(call->terminated);
 
-        task->id = tseed_rows_int64(&rows);
-        task->layer = apr_pstrdup(call->terminated->pool, tseed_rows_text(&rows));
+        rows.texts = call->terminated->pool;
+        tseed_rows_scan(&rows, &task->id, &task->layer);
         task->type = tseed_record_type(tseed_rows_int(&rows));
         task->before = (tseed_task_state_t)before;
         task->confirmed = 0;
@@ -278,42 +399,34 @@ typedef struct {
     const char *layer;
 } list_t;
 
-/* Adds the next rows; *more is 0 when there are none behind them. */
-static apr_status_t list_chunk(tseed_state_t *state, list_t *call, int64_t *after, int *more)
+static void load_row(void *data, tseed_rows_t *rows)
 {
-    const int64_t most = CHUNK;
-    const void *of_all[] = {after, &most};
-    const void *of_layer[] = {after, call->layer, &most};
-    tseed_rows_t rows;
-    int count = 0;
-    apr_status_t rv = tseed_database_select(
-        &rows, &state->db, call->layer ? TSEED_SQL_ROWS_AFTER_OF_LAYER : TSEED_SQL_ROWS_AFTER,
-        call->layer ? of_layer : of_all, state->scratch);
+    tseed_status_row_t *row = data;
 
-    for (; rv == APR_SUCCESS && tseed_rows_next(&rows); count++) {
-        tseed_status_row_t *row = apr_array_push(call->rows);
-
-        row->id = *after = tseed_rows_int64(&rows);
-        row->total = tseed_rows_int64(&rows);
-        row->processed = tseed_rows_int64(&rows);
-        row->state = (tseed_task_state_t)tseed_rows_int(&rows);
-    }
-    *more = count == CHUNK;
-    apr_pool_clear(state->scratch);
-    return rv;
+    tseed_rows_scan(rows, &row->id, &row->total, &row->processed);
+    row->state = (tseed_task_state_t)tseed_rows_int(rows);
 }
 
 static apr_status_t list(tseed_state_t *state, void *baton)
 {
-    list_t *call = baton;
-    apr_status_t rv = APR_SUCCESS;
+    const list_t *call = baton;
     int64_t after = 0;
-    int more = 1;
+    const int64_t most = CHUNK;
+    const void *of_all[] = {&after, &most};
+    const void *of_layer[] = {&after, call->layer, &most};
+    apr_status_t rv;
+    int count = 0;
 
     apr_array_clear(call->rows);
-    while (rv == APR_SUCCESS && more) {
-        rv = list_chunk(state, call, &after, &more);
-    }
+    do {
+        count = call->rows->nelts;
+        rv = tseed_work_add_rows(state, call->rows, load_row,
+                                 call->layer ? TSEED_SQL_ROWS_AFTER_OF_LAYER : TSEED_SQL_ROWS_AFTER,
+                                 call->layer ? of_layer : of_all);
+        count = call->rows->nelts - count;
+        after = count ? APR_ARRAY_IDX(call->rows, call->rows->nelts - 1, tseed_status_row_t).id : 0;
+        apr_pool_clear(state->scratch);
+    } while (rv == APR_SUCCESS && count == CHUNK);
     return rv;
 }
 
@@ -363,19 +476,14 @@ static apr_status_t quota_get(tseed_state_t *state, void *baton)
 {
     quota_get_t *call = baton;
     tseed_rows_t rows;
-    apr_status_t rv =
-        tseed_database_select(&rows, &state->db, TSEED_SQL_QUOTA_GET, NULL, state->scratch);
+    const apr_status_t rv =
+        tseed_database_first(&rows, &state->db, TSEED_SQL_QUOTA_GET, NULL, state->scratch);
 
-    if (rv != APR_SUCCESS) {
-        return rv;
+    rows.texts = call->pool;
+    if (rv == APR_SUCCESS) {
+        tseed_rows_scan(&rows, call->saved, call->directive, call->version);
     }
-    if (!tseed_rows_next(&rows)) {
-        return APR_NOTFOUND;
-    }
-    *call->saved = apr_pstrdup(call->pool, tseed_rows_text(&rows));
-    *call->directive = apr_pstrdup(call->pool, tseed_rows_text(&rows));
-    *call->version = tseed_rows_int64(&rows);
-    return APR_SUCCESS;
+    return rv;
 }
 
 apr_status_t tseed_state_quota_get(tseed_state_t *state, const char **saved, const char **directive,
@@ -384,30 +492,17 @@ apr_status_t tseed_state_quota_get(tseed_state_t *state, const char **saved, con
     return tseed_work_read(state, quota_get, &(quota_get_t){saved, directive, version, pool});
 }
 
-typedef struct {
-    const char *saved, *directive;
-    int64_t version;
-} quota_set_t;
-
-static apr_status_t quota_set(tseed_state_t *state, void *baton)
-{
-    quota_set_t *call = baton;
-    const void *args[] = {call->saved, call->directive, &call->version};
-    int rows = 0;
-    apr_status_t rv = tseed_database_change(
-        &state->db, &rows, call->version > 0 ? TSEED_SQL_QUOTA_UPDATE : TSEED_SQL_QUOTA_INSERT,
-        args);
-
-    if (rv == APR_SUCCESS && rows == 0) {
-        rv = tseed_database_fail(&state->db, APR_EAGAIN,
-                                 "the disk quota is no longer at version %" APR_INT64_T_FMT,
-                                 call->version);
-    }
-    return rv;
-}
-
 apr_status_t tseed_state_quota_set(tseed_state_t *state, const char *saved, const char *directive,
                                    int64_t version)
 {
-    return tseed_work_write(state, quota_set, &(quota_set_t){saved, directive, version});
+    const void *args[] = {saved, directive, &version};
+    int rows = 0;
+    const apr_status_t rv = tseed_work_change(
+        state, &rows, version > 0 ? TSEED_SQL_QUOTA_UPDATE : TSEED_SQL_QUOTA_INSERT, args);
+
+    return rv == APR_SUCCESS && rows == 0
+               ? tseed_database_fail(&state->db, APR_EAGAIN,
+                                     "the disk quota is no longer at version %" APR_INT64_T_FMT,
+                                     version)
+               : rv;
 }

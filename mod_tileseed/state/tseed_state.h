@@ -24,6 +24,7 @@
 
 #include "protocol/tseed_estimate.h"
 #include "protocol/tseed_query.h"
+#include "protocol/tseed_settings.h"
 #include "protocol/tseed_task.h"
 #include "tiling/tseed_positions.h"
 
@@ -46,6 +47,10 @@ typedef struct {
  * taken over. On failure *state is NULL and the reason is logged, once. */
 apr_status_t tseed_state_open(tseed_state_t **state, const char *dir, const char *driver,
                               const char *params, apr_pool_t *pool);
+
+/* Opens the database that the settings name, unless *state is open. */
+apr_status_t tseed_state_ready(tseed_state_t **state, const tseed_settings_t *settings,
+                               apr_pool_t *pool);
 
 /* Closes it before its pool goes; clearing that pool does so as well. */
 void tseed_state_close(tseed_state_t *state);

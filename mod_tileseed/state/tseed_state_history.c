@@ -31,8 +31,6 @@ static apr_status_t find_some(tseed_state_t *state, find_t *call, const char *la
     int states[TSEED_DONE - TSEED_ABORTED + 1];
     const void *args[] = {&query->before, &states[0],    &states[1],   &states[2],
                           &states[3],     &query->limit, &query->limit};
-    tseed_rows_t rows;
-    apr_status_t rv;
 
     for (int i = TSEED_ABORTED; i <= TSEED_DONE; i++) {
         states[i - TSEED_ABORTED] = query->states & TSEED_STATE_BIT(i) ? i : none;
@@ -40,16 +38,9 @@ static apr_status_t find_some(tseed_state_t *state, find_t *call, const char *la
     if (layer) {
         args[5] = layer;
     }
-    rv = tseed_database_select(&rows, &state->db,
+    return tseed_work_add_rows(state, call->records, tseed_record_load,
                                layer ? TSEED_SQL_TASKS_BEFORE_OF_LAYER : TSEED_SQL_TASKS_BEFORE,
-                               args, state->scratch);
-    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        tseed_task_record_t *record = apr_array_push(call->records);
-
-        record->task = tseed_record_task_load(&rows, call->records->pool);
-        tseed_record_progress_load(&record->progress, &rows);
-    }
-    return rv;
+                               args);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -99,30 +90,21 @@ typedef struct {
     const tseed_failure_query_t *query;
 } failures_t;
 
-static apr_status_t load_failures(tseed_state_t *state, void *baton)
+static void load_failure(void *row, tseed_rows_t *rows)
 {
-    failures_t *call = baton;
+    tseed_failure_t *failure = row;
+
+    tseed_rows_scan(rows, &failure->task, &failure->z, &failure->x, &failure->y, &failure->cause,
+                    &failure->http_status, &failure->attempts, &failure->time);
+}
+
+static apr_status_t load_failures(tseed_state_t *state, const failures_t *call)
+{
     const tseed_failure_query_t *query = call->query;
-    tseed_rows_t rows;
-    apr_status_t rv = tseed_database_select(
-        &rows, &state->db, TSEED_SQL_FAILURES_AFTER,
-        (const void *[]){&call->task, &query->z, &query->x, &query->y, &query->limit},
-        state->scratch);
+    const void *args[] = {&call->task, &query->z, &query->x, &query->y, &query->limit};
 
     apr_array_clear(call->failures);
-    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        tseed_failure_t *failure = apr_array_push(call->failures);
-
-        failure->task = call->task;
-        failure->z = tseed_rows_int(&rows);
-        failure->x = tseed_rows_int64(&rows);
-        failure->y = tseed_rows_int64(&rows);
-        failure->cause = apr_pstrdup(call->failures->pool, tseed_rows_text(&rows));
-        failure->http_status = tseed_rows_int(&rows);
-        failure->attempts = tseed_rows_int(&rows);
-        failure->time = tseed_rows_int64(&rows);
-    }
-    return rv;
+    return tseed_work_add_rows(state, call->failures, load_failure, TSEED_SQL_FAILURES_AFTER, args);
 }
 
 static apr_status_t load_page(tseed_state_t *state, void *baton)
@@ -418,14 +400,9 @@ static apr_status_t load_measures(tseed_state_t *state, void *baton)
         int z = tseed_rows_int(&rows);
         tseed_measure_t *measure = &call->measures[z >= 0 && z < TSEED_LEVELS_MAX ? z : 0];
 
-        measure->metatiles = tseed_rows_int64(&rows);
-        measure->tiles = tseed_rows_int64(&rows);
-        measure->bytes = tseed_rows_double(&rows);
-        measure->bytes_squares = tseed_rows_double(&rows);
-        measure->busy = tseed_rows_double(&rows);
-        measure->busy_squares = tseed_rows_double(&rows);
-        measure->looks = tseed_rows_double(&rows);
-        measure->looking = tseed_rows_double(&rows);
+        tseed_rows_scan(&rows, &measure->metatiles, &measure->tiles, &measure->bytes,
+                        &measure->bytes_squares, &measure->busy, &measure->busy_squares,
+                        &measure->looks, &measure->looking);
     }
     return rv;
 }

@@ -38,37 +38,25 @@ typedef struct {
     int64_t after;
 } tasks_t;
 
-static apr_status_t tasks_chunk(tseed_state_t *state, tasks_t *call, int64_t *after, int *more)
-{
-    const int64_t most = CHUNK;
-    tseed_rows_t rows;
-    int count = 0;
-    apr_status_t rv = tseed_database_select(&rows, &state->db, TSEED_SQL_TASKS_AFTER,
-                                            (const void *[]){after, &most}, state->scratch);
-
-    for (; rv == APR_SUCCESS && tseed_rows_next(&rows); count++) {
-        tseed_task_record_t *record = apr_array_push(call->records);
-
-        record->task = tseed_record_task_load(&rows, call->records->pool);
-        tseed_record_progress_load(&record->progress, &rows);
-        *after = record->task->id;
-    }
-    *more = count == CHUNK;
-    apr_pool_clear(state->scratch);
-    return rv;
-}
-
 static apr_status_t load_tasks(tseed_state_t *state, void *baton)
 {
-    tasks_t *call = baton;
-    apr_status_t rv = APR_SUCCESS;
+    const tasks_t *call = baton;
+    const apr_array_header_t *records = call->records;
     int64_t after = call->after;
-    int more = 1;
+    const int64_t most = CHUNK;
+    apr_status_t rv;
+    int count;
 
     apr_array_clear(call->records);
-    while (rv == APR_SUCCESS && more) {
-        rv = tasks_chunk(state, call, &after, &more);
-    }
+    do {
+        count = records->nelts;
+        rv = tseed_work_add_rows(state, call->records, tseed_record_load, TSEED_SQL_TASKS_AFTER,
+                                 (const void *[]){&after, &most});
+        count = records->nelts - count;
+        after = count ? APR_ARRAY_IDX(records, records->nelts - 1, tseed_task_record_t).task->id
+                      : after;
+        apr_pool_clear(state->scratch);
+    } while (rv == APR_SUCCESS && count == CHUNK);
     return rv;
 }
 
@@ -129,25 +117,16 @@ apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **reco
     return tseed_work_write(state, recover, &call);
 }
 
-static apr_status_t load_terminations(tseed_state_t *state, void *baton)
+static void load_id(void *id, tseed_rows_t *rows)
 {
-    apr_array_header_t *ids = baton;
-    tseed_rows_t rows;
-    apr_status_t rv =
-        tseed_database_select(&rows, &state->db, TSEED_SQL_TERMINATED, NULL, state->scratch);
-
-    apr_array_clear(ids);
-    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        APR_ARRAY_PUSH(ids, int64_t) = tseed_rows_int64(&rows);
-    }
-    return rv;
+    tseed_rows_scan(rows, (int64_t *)id);
 }
 
 apr_status_t tseed_state_terminations(tseed_state_t *state, apr_array_header_t **ids,
                                       apr_pool_t *pool)
 {
     *ids = apr_array_make(pool, 8, sizeof(int64_t));
-    return tseed_work_read(state, load_terminations, *ids);
+    return tseed_work_list(state, *ids, load_id, TSEED_SQL_TERMINATED, NULL);
 }
 
 /* ---- lists of metatiles ---- */
@@ -157,36 +136,27 @@ typedef struct {
     int64_t task;
 } metatiles_t;
 
-static apr_status_t metatiles_chunk(tseed_state_t *state, metatiles_t *call, int *more)
+static void load_metatile(void *row, tseed_rows_t *rows)
 {
-    const int64_t from = call->metatiles->nelts, most = CHUNK;
-    tseed_rows_t rows;
-    apr_status_t rv =
-        tseed_database_select(&rows, &state->db, TSEED_SQL_METATILES_FROM,
-                              (const void *[]){&call->task, &from, &most}, state->scratch);
+    tseed_tile_t *first = row;
 
-    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        tseed_tile_t *first = apr_array_push(call->metatiles);
-
-        first->z = tseed_rows_int(&rows);
-        first->x = tseed_rows_int64(&rows);
-        first->y = tseed_rows_int64(&rows);
-    }
-    *more = call->metatiles->nelts == from + most;
-    apr_pool_clear(state->scratch);
-    return rv;
+    tseed_rows_scan(rows, &first->z, &first->x, &first->y);
 }
 
 static apr_status_t load_metatiles(tseed_state_t *state, void *baton)
 {
-    metatiles_t *call = baton;
-    apr_status_t rv = APR_SUCCESS;
-    int more = 1;
+    const metatiles_t *call = baton;
+    const int64_t most = CHUNK;
+    apr_status_t rv;
+    int64_t from;
 
     apr_array_clear(call->metatiles);
-    while (rv == APR_SUCCESS && more) {
-        rv = metatiles_chunk(state, call, &more);
-    }
+    do {
+        from = call->metatiles->nelts;
+        rv = tseed_work_add_rows(state, call->metatiles, load_metatile, TSEED_SQL_METATILES_FROM,
+                                 (const void *[]){&call->task, &from, &most});
+        apr_pool_clear(state->scratch);
+    } while (rv == APR_SUCCESS && call->metatiles->nelts == from + most);
     return rv;
 }
 
@@ -222,7 +192,7 @@ void tseed_state_rollback(tseed_state_t *state)
 /* One conditional update of a task: a statement, its arguments behind the counters, what it met. */
 typedef struct {
     tseed_sql_t sql;
-    const tseed_progress_t *progress; /* NULL: the statement has no counters */
+    const tseed_progress_t *progress;
     const void *args[5];
     int count;
     int rows;
@@ -232,9 +202,6 @@ static apr_status_t update(tseed_state_t *state, void *baton)
 {
     update_t *call = baton;
 
-    if (!call->progress) {
-        return tseed_database_change(&state->db, &call->rows, call->sql, call->args);
-    }
     return tseed_record_progress_save(&state->db, &call->rows, call->sql, call->progress,
                                       call->args, call->count);
 }
@@ -256,10 +223,11 @@ static apr_status_t finish(tseed_state_t *state, void *baton)
 
 apr_status_t tseed_state_task_claim(tseed_state_t *state, int64_t id, apr_time_t now, int *won)
 {
-    update_t call = {.sql = TSEED_SQL_TASK_CLAIM, .args = {&now, &now, &id}};
-    apr_status_t rv = tseed_work_write(state, update, &call);
+    int rows = 0;
+    const apr_status_t rv =
+        tseed_work_change(state, &rows, TSEED_SQL_TASK_CLAIM, (const void *[]){&now, &now, &id});
 
-    *won = rv == APR_SUCCESS && call.rows > 0;
+    *won = rv == APR_SUCCESS && rows > 0;
     return rv;
 }
 
@@ -293,17 +261,12 @@ apr_status_t tseed_state_task_checkpoint(tseed_state_t *state, int64_t id,
 
 /* Thousands of tasks can get one at once: nobody asks for the count of rows, so they are sent
  * together. */
-static apr_status_t set_reason(tseed_state_t *state, void *args)
-{
-    return tseed_database_change(&state->db, NULL, TSEED_SQL_TASK_REASON, args);
-}
-
 apr_status_t tseed_state_task_reason(tseed_state_t *state, int64_t id,
                                      const tseed_progress_t *progress)
 {
     const void *args[] = {progress->reason, tseed_reason_name(progress->reason_code), &id};
 
-    return tseed_work_write(state, set_reason, args);
+    return tseed_work_change(state, NULL, TSEED_SQL_TASK_REASON, args);
 }
 
 typedef struct {
@@ -331,19 +294,13 @@ apr_status_t tseed_state_task_confirm(tseed_state_t *state, int64_t id,
     return tseed_work_write(state, confirm, &(confirm_t){id, progress});
 }
 
-static apr_status_t failure_add(tseed_state_t *state, void *baton)
+apr_status_t tseed_state_failure_add(tseed_state_t *state, const tseed_failure_t *failure)
 {
-    const tseed_failure_t *failure = baton;
     const void *args[] = {&failure->task,     &failure->z,    &failure->x,
                           &failure->y,        failure->cause, &failure->http_status,
                           &failure->attempts, &failure->time};
 
-    return tseed_database_change(&state->db, NULL, TSEED_SQL_FAILURE_ADD, args);
-}
-
-apr_status_t tseed_state_failure_add(tseed_state_t *state, const tseed_failure_t *failure)
-{
-    return tseed_work_write(state, failure_add, (void *)failure);
+    return tseed_work_change(state, NULL, TSEED_SQL_FAILURE_ADD, args);
 }
 
 /* ---- history ---- */

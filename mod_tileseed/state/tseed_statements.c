@@ -83,8 +83,8 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " attempts = excluded.attempts, happened = excluded.happened",
     [TSEED_SQL_FAILURES_COUNT] = "SELECT COUNT(*) FROM failure WHERE task = %lld",
     [TSEED_SQL_FAILURES_AFTER] =
-        "SELECT z, x, y, cause, http_status, attempts, happened FROM failure WHERE task = %lld"
-        " AND (z, x, y) > (%d, %lld, %lld) ORDER BY z, x, y LIMIT %lld",
+        "SELECT task, z, x, y, cause, http_status, attempts, happened FROM failure"
+        " WHERE task = %lld AND (z, x, y) > (%d, %lld, %lld) ORDER BY z, x, y LIMIT %lld",
     [TSEED_SQL_METATILE_ADD] =
         "INSERT INTO metatile (task, position, z, x, y) VALUES (%lld, %lld, %d, %lld, %lld)",
     [TSEED_SQL_METATILES_FROM] = "SELECT z, x, y FROM metatile WHERE task = %lld"
@@ -120,12 +120,13 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_FAILURES_DELETE] = "DELETE FROM failure WHERE task = %lld",
     [TSEED_SQL_TASK_DELETE] = "DELETE FROM task WHERE id = %lld",
     [TSEED_SQL_TILESETS] = "SELECT id, print, name, layer, gridset, format, parameters, root,"
-                           " " TSEED_SUM_COLUMNS " FROM tileset ORDER BY id",
+                           " place, " TSEED_SUM_COLUMNS " FROM tileset ORDER BY id",
     [TSEED_SQL_TILESET_NEXT] = "SELECT COALESCE(MAX(id), 0) + 1 FROM tileset",
     [TSEED_SQL_TILESET_FIND] = "SELECT id FROM tileset WHERE print = %lld",
     [TSEED_SQL_TILESET_INSERT] =
-        "INSERT INTO tileset (id, print, name, layer, gridset, format, parameters, root)"
-        " VALUES (%lld, %lld, %s, %s, %s, %s, %s, %s)",
+        "INSERT INTO tileset (id, print, name, layer, gridset, format, parameters, root, place)"
+        " VALUES (%lld, %lld, %s, %s, %s, %s, %s, %s, %s)",
+    [TSEED_SQL_TILESET_PLACE] = "UPDATE tileset SET place = %s WHERE id = %lld",
     [TSEED_SQL_TILESET_SAVE] =
         "UPDATE tileset SET pages = %lld, names = %lld, files = %lld, bytes = %lld,"
         " allocated = %lld, shared_names = %lld, shared_files = %lld, shared_bytes = %lld,"
@@ -135,9 +136,9 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " WHERE id = %lld AND print = %lld",
     [TSEED_SQL_TILESET_DELETE] = "DELETE FROM tileset WHERE id = %lld",
     [TSEED_SQL_TILESETS_DOUBT] = "UPDATE tileset SET complete = 0, doubtful = -1",
-    [TSEED_SQL_PAGES] = "SELECT z, x, y, names, files, bytes, allocated, accessed, heat, written,"
-                        " dirty FROM page WHERE tileset = %lld AND (z, x, y) > (%d, %lld, %lld)"
-                        " ORDER BY z, x, y LIMIT %lld",
+    [TSEED_SQL_PAGES] = "SELECT tileset, z, x, y, names, files, bytes, allocated, accessed, heat,"
+                        " written, dirty FROM page WHERE tileset = %lld"
+                        " AND (z, x, y) > (%d, %lld, %lld) ORDER BY z, x, y LIMIT %lld",
     [TSEED_SQL_PAGES_BY_LEVEL] =
         "SELECT tileset, z, SUM(names), SUM(files), SUM(bytes), SUM(allocated) FROM page"
         " WHERE tileset = %lld GROUP BY tileset, z ORDER BY tileset, z",
@@ -231,7 +232,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_MISSES_OPEN] =
         "SELECT epoch, number, question FROM miss WHERE outcome < 0 ORDER BY epoch, number",
     [TSEED_SQL_MISSES_ANSWERED] =
-        "SELECT number, outcome, retry_after, upstream, cause, tile FROM miss"
+        "SELECT epoch, number, outcome, retry_after, upstream, cause, tile FROM miss"
         " WHERE epoch = %lld AND outcome >= 0 ORDER BY number",
     [TSEED_SQL_MISSES_DELETE] = "DELETE FROM miss WHERE epoch = %lld",
     [TSEED_SQL_MISSES_FORGET] = "DELETE FROM miss WHERE epoch NOT IN"

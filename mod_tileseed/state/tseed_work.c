@@ -163,6 +163,25 @@ apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *ba
 }
 
 typedef struct {
+    int *rows;
+    tseed_sql_t sql;
+    const void *const *args;
+} change_t;
+
+static apr_status_t change_one(tseed_state_t *state, void *baton)
+{
+    const change_t *call = baton;
+
+    return tseed_database_change(&state->db, call->rows, call->sql, call->args);
+}
+
+apr_status_t tseed_work_change(tseed_state_t *state, int *rows, tseed_sql_t sql,
+                               const void *const *args)
+{
+    return tseed_work_write(state, change_one, &(change_t){rows, sql, args});
+}
+
+typedef struct {
     tseed_work_change_t *change;
     const apr_array_header_t *rows;
 } changes_t;
@@ -188,6 +207,40 @@ apr_status_t tseed_work_write_each(tseed_state_t *state, tseed_work_change_t *ch
 apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *baton)
 {
     return carry_out(state, read_once, work, baton);
+}
+
+apr_status_t tseed_work_add_rows(tseed_state_t *state, apr_array_header_t *list,
+                                 tseed_work_row_t *load, tseed_sql_t sql, const void *const *args)
+{
+    tseed_rows_t rows;
+    const apr_status_t rv = tseed_database_select(&rows, &state->db, sql, args, state->scratch);
+
+    rows.texts = list->pool;
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        load(apr_array_push(list), &rows);
+    }
+    return rv;
+}
+
+typedef struct {
+    apr_array_header_t *list;
+    tseed_work_row_t *load;
+    tseed_sql_t sql;
+    const void *const *args;
+} listing_t;
+
+static apr_status_t list_rows(tseed_state_t *state, void *baton)
+{
+    const listing_t *call = baton;
+
+    apr_array_clear(call->list);
+    return tseed_work_add_rows(state, call->list, call->load, call->sql, call->args);
+}
+
+apr_status_t tseed_work_list(tseed_state_t *state, apr_array_header_t *list, tseed_work_row_t *load,
+                             tseed_sql_t sql, const void *const *args)
+{
+    return tseed_work_read(state, list_rows, &(listing_t){list, load, sql, args});
 }
 
 apr_status_t tseed_work_read_long(tseed_state_t *state, tseed_work_t *work, void *baton)

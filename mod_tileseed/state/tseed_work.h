@@ -29,8 +29,20 @@ typedef apr_status_t tseed_work_change_t(tseed_database_t *db, void *row);
 apr_status_t tseed_work_write_each(tseed_state_t *state, tseed_work_change_t *change,
                                    const apr_array_header_t *rows);
 
+/* The same with one change. *rows as for tseed_database_change. */
+apr_status_t tseed_work_change(tseed_state_t *state, int *rows, tseed_sql_t sql,
+                               const void *const *args);
+
 /* Does work that only reads. */
 apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *baton);
+
+/* The same with one statement, whose rows become those of the list. tseed_work_add_rows adds them
+ * to the list, inside other work. Texts that are scanned get into the list's pool. */
+typedef void tseed_work_row_t(void *row, tseed_rows_t *rows);
+apr_status_t tseed_work_list(tseed_state_t *state, apr_array_header_t *list, tseed_work_row_t *load,
+                             tseed_sql_t sql, const void *const *args);
+apr_status_t tseed_work_add_rows(tseed_state_t *state, apr_array_header_t *list,
+                                 tseed_work_row_t *load, tseed_sql_t sql, const void *const *args);
 
 /* Likewise, where a statement may take longer than a server is usually given. Inside a transaction
  * tseed_work_patience says so. */

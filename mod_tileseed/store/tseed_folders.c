@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define STALE_MAX    16 /* answers that a handle is stale, one after the other */
 
 void tseed_folders_init(tseed_folders_t *folders, const tseed_store_config_t *config,
                         size_t longest, apr_pool_t *pool)
@@ -80,19 +81,29 @@ static int make_path(int base, char *path, mode_t mode)
     return rc == 0 || errno == EEXIST ? 0 : -1;
 }
 
+int tseed_folders_openat(int folder, const char *name, int flags)
+{
+    int fd, attempts = 0;
+
+    do {
+        fd = openat(folder, name, flags);
+    } while (fd < 0 && errno == ESTALE && ++attempts < STALE_MAX);
+    return fd;
+}
+
 typedef int opener_t(int base, const char *path);
 
 /* The administrator says where the root is, by links or without. */
 static int open_root(int base, const char *path)
 {
-    return openat(base, path, FOLDER_FLAGS);
+    return tseed_folders_openat(base, path, FOLDER_FLAGS);
 }
 
 /* Opens one directory below another. A link is ELOOP. */
 static int open_one(int base, const char *name)
 {
     struct stat st;
-    int fd = openat(base, name, FOLDER_FLAGS | O_NOFOLLOW);
+    int fd = tseed_folders_openat(base, name, FOLDER_FLAGS | O_NOFOLLOW);
 
     if (fd < 0 && errno == ENOTDIR && fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         errno = S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
@@ -234,7 +245,7 @@ apr_status_t tseed_folders_make(int *fd, tseed_folders_t *folders, const char *p
 
 DIR *tseed_folders_stream(int fd)
 {
-    int own = openat(fd, ".", FOLDER_FLAGS);
+    int own = tseed_folders_openat(fd, ".", FOLDER_FLAGS);
     DIR *stream = own >= 0 ? fdopendir(own) : NULL;
 
     if (!stream && own >= 0) {

@@ -47,6 +47,10 @@ void tseed_folders_init(tseed_folders_t *folders, const tseed_store_config_t *co
 apr_status_t tseed_folders_find(int *fd, tseed_folders_t *folders, const char *path, size_t length);
 apr_status_t tseed_folders_make(int *fd, tseed_folders_t *folders, const char *path, size_t length);
 
+/* openat(2) of what is there. NFS may remember a handle that is stale; then its client forgets the
+ * handle, and the next call finds the file: so the call is made again. */
+int tseed_folders_openat(int folder, const char *name, int flags);
+
 /* A stream over a directory's names, of a position of its own, or NULL with errno; to be closed. */
 DIR *tseed_folders_stream(int fd);
 

@@ -1,10 +1,380 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Layouts: templates, patterns, and from tiles to names: one printer for every layout there is. */
-#include <apr_strings.h>
+#include "store/tseed_layout.h"
+
+#include <limits.h>
+#include <math.h>
 #include <string.h>
 
-#include "store/tseed_layout_body.h"
+#include <apr_strings.h>
+
+#include "store/tseed_template.h"
+#include "tiling/tseed_range.h"
+
+/* Fields of layouts: the numbers in a tile's path. Private to the files of layouts.
+ *
+ * Pure functions; any thread.
+ */
+
+/* Fields of layouts: a table of them, and how each prints its number. */
+
+/* Upper bound of what a field prints: quadkeys have a digit a level. */
+#define TSEED_FIELD_LONGEST TSEED_LEVELS_MAX
+
+typedef enum {
+    TSEED_AXIS_Z,
+    TSEED_AXIS_X,
+    TSEED_AXIS_BOTTOM,
+    TSEED_AXIS_TOP,
+    TSEED_AXIS_QUADKEY
+} tseed_axis_t;
+
+typedef enum { TSEED_DECIMAL, TSEED_HEXADECIMAL, TSEED_GEOWEBCACHE } tseed_style_t;
+
+/* Prints coordinate / divisor % modulus. Where rows are counted from the top the divisor is 1. */
+typedef struct {
+    const char *name;
+    tseed_axis_t axis;
+    int64_t divisor; /* 0: GeoWebCache's half of the level */
+    int64_t modulus; /* 0: none; else an earlier field of the path prints the higher digits */
+    tseed_style_t style;
+    int width; /* least digits; in GeoWebCache's style multiples of its digits of the level */
+} tseed_field_t;
+
+/* Names that begin with a dot are for the layouts below, not for administrators. */
+static const tseed_field_t fields[] = {
+    {"z", TSEED_AXIS_Z, 1, 0, TSEED_DECIMAL, 1},
+    {"x", TSEED_AXIS_X, 1, 0, TSEED_DECIMAL, 1},
+    {"y", TSEED_AXIS_TOP, 1, 0, TSEED_DECIMAL, 1},
+    {"-y", TSEED_AXIS_BOTTOM, 1, 0, TSEED_DECIMAL, 1},
+    {"quadkey", TSEED_AXIS_QUADKEY, 1, 0, TSEED_DECIMAL, 0},
+    {".z", TSEED_AXIS_Z, 1, 0, TSEED_DECIMAL, 2},
+    {".half-x", TSEED_AXIS_X, 0, 0, TSEED_GEOWEBCACHE, 1},
+    {".half-y", TSEED_AXIS_BOTTOM, 0, 0, TSEED_GEOWEBCACHE, 1},
+    {".x", TSEED_AXIS_X, 1, 0, TSEED_GEOWEBCACHE, 2},
+    {".y", TSEED_AXIS_BOTTOM, 1, 0, TSEED_GEOWEBCACHE, 2},
+    {".column", TSEED_AXIS_X, 1, 0, TSEED_HEXADECIMAL, 8},
+    {".row", TSEED_AXIS_TOP, 1, 0, TSEED_HEXADECIMAL, 8},
+    {".x-6", TSEED_AXIS_X, 1000000, 0, TSEED_DECIMAL, 3},
+    {".x-3", TSEED_AXIS_X, 1000, 1000, TSEED_DECIMAL, 3},
+    {".x-0", TSEED_AXIS_X, 1, 1000, TSEED_DECIMAL, 3},
+    {".y-6", TSEED_AXIS_BOTTOM, 1000000, 0, TSEED_DECIMAL, 3},
+    {".y-3", TSEED_AXIS_BOTTOM, 1000, 1000, TSEED_DECIMAL, 3},
+    {".y-0", TSEED_AXIS_BOTTOM, 1, 1000, TSEED_DECIMAL, 3},
+};
+
+/* The field of that name; NULL: the placeholder is no field. Static storage. */
+static const tseed_field_t *tseed_field_find(const tseed_token_t *token)
+{
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        if (tseed_token_is(token, fields[i].name)) {
+            return &fields[i];
+        }
+    }
+    return NULL;
+}
+
+/* GeoWebCache's numbers (LAYOUTS: GeoWebCache, DefaultFilePathGenerator) */
+
+static int64_t level_half(int z)
+{
+    return INT64_C(2) << (z / 2);
+}
+
+static int level_digits(int z)
+{
+    int digits = 1;
+
+    for (int64_t limit = 10; level_half(z) > limit; limit *= 10) {
+        digits++;
+    }
+    return digits;
+}
+
+/* GeoWebCache estimates how many digits a number has, and is one short right above 100, 1000 and so
+ * on. Its files bear the surplus zero, so ours do. */
+static int estimated_digits(int64_t value)
+{
+    if (value < 12) {
+        return value < 10 ? 1 : 2;
+    }
+    return (int)ceil(log10((double)value) - 0.001);
+}
+
+/* Values and digits */
+
+/* How many neighbours of a coordinate the field prints alike, at a level. */
+static int64_t tseed_field_divisor(const tseed_field_t *field, int z)
+{
+    return field->divisor ? field->divisor : level_half(z);
+}
+
+/* Turns a row over: from the bottom to from the top, or back. */
+static int64_t tseed_field_turn_row(const tseed_gridset_t *gridset, int z, int64_t y)
+{
+    return gridset->rows[z] - 1 - y;
+}
+
+/* The number that a field prints of a tile; `y` from the bottom. Not of a quadkey. */
+static int64_t tseed_field_value(const tseed_field_t *field, const tseed_gridset_t *gridset, int z,
+                                 int64_t x, int64_t y)
+{
+    const int64_t coordinates[] = {[TSEED_AXIS_Z] = z,
+                                   [TSEED_AXIS_X] = x,
+                                   [TSEED_AXIS_BOTTOM] = y,
+                                   [TSEED_AXIS_TOP] = tseed_field_turn_row(gridset, z, y)};
+    int64_t value = coordinates[field->axis] / tseed_field_divisor(field, z);
+
+    return field->modulus ? value % field->modulus : value;
+}
+
+/* With zeros in front up to the width. */
+static size_t print_digits(char *out, int width, int64_t value, int base)
+{
+    int64_t rest = value / base;
+    int count = 1;
+
+    for (; rest > 0 || count < width; rest /= base) {
+        count++;
+    }
+    for (int i = count - 1; i >= 0; i--, value /= base) {
+        out[i] = "0123456789abcdef"[value % base];
+    }
+    out[count] = '\0';
+    return (size_t)count;
+}
+
+/* Writes such a number as the field does, at most TSEED_FIELD_LONGEST digits and a NUL. Returns the
+ * length without the NUL. */
+static size_t tseed_field_print(char *out, const tseed_field_t *field, int z, int64_t value)
+{
+    int zeros;
+
+    if (field->style == TSEED_HEXADECIMAL) {
+        return print_digits(out, field->width, value, 16);
+    }
+    if (field->style == TSEED_DECIMAL) {
+        return print_digits(out, field->width, value, 10);
+    }
+    zeros = field->width * level_digits(z) - estimated_digits(value);
+    zeros = zeros > 0 ? zeros : 0;
+    memset(out, '0', (size_t)zeros);
+    return (size_t)zeros + print_digits(out + zeros, 1, value, 10);
+}
+
+/* Writes a tile's quadkey, likewise; `row` from the top. */
+/* Bing's: a digit a level from the coarsest on, bit 0 the column's, bit 1 the row's from the top.
+ */
+static size_t tseed_field_print_quadkey(char *out, int z, int64_t column, int64_t row)
+{
+    for (int level = 0; level < z; level++) {
+        int bit = z - 1 - level;
+
+        out[level] = (char)('0' + (column >> bit & 1) + 2 * (row >> bit & 1));
+    }
+    out[z] = '\0';
+    return (size_t)z;
+}
+
+typedef struct {
+    const tseed_field_t *field; /* NULL: text */
+    const char *text;
+    size_t length;
+} tseed_part_t;
+
+/* The first part of a component; the parts of the component before it end there. */
+static inline const tseed_part_t *tseed_layout_parts(const tseed_pattern_t *pattern, int depth)
+{
+    int first = depth > 0 ? APR_ARRAY_IDX(pattern->ends, depth - 1, int) : 0;
+
+    return &APR_ARRAY_IDX(pattern->parts, first, tseed_part_t);
+}
+
+/* Layouts: from names to tiles. */
+
+static int digit_value(char c, int base)
+{
+    const char *digits = "0123456789abcdef";
+    const char *found = c ? strchr(digits, c) : NULL;
+
+    return found && found - digits < base ? (int)(found - digits) : -1;
+}
+
+/* Reads digits up to the first other character. 0: none there, or more than fit. */
+static int read_number(int64_t *value, const char **at, int base)
+{
+    const char *start = *at;
+
+    *value = 0;
+    for (int digit; (digit = digit_value(**at, base)) >= 0; (*at)++) {
+        if (*value > (INT64_MAX - digit) / base) {
+            return 0;
+        }
+        *value = *value * base + digit;
+    }
+    return *at > start;
+}
+
+static void narrow_axis(int64_t *lowest, int64_t *highest, int64_t from, int64_t to)
+{
+    *lowest = from > *lowest ? from : *lowest;
+    *highest = to < *highest ? to : *highest;
+}
+
+/* The coordinates that give `value`: one run of them, since the digits before a modulus are known.
+ */
+static void narrow_field(int64_t *lowest, int64_t *highest, const tseed_field_t *field, int z,
+                         int64_t value)
+{
+    int64_t divisor = tseed_field_divisor(field, z);
+    int64_t base = field->modulus ? *lowest - *lowest % (divisor * field->modulus) : 0;
+
+    if (value > (INT64_MAX - base) / divisor - 1) {
+        *highest = *lowest - 1;
+        return;
+    }
+    narrow_axis(lowest, highest, base + value * divisor, base + (value + 1) * divisor - 1);
+}
+
+static int narrow_number(tseed_range_t *range, const tseed_pattern_t *pattern,
+                         const tseed_field_t *field, const char **at)
+{
+    const char *start = *at;
+    char printed[TSEED_FIELD_LONGEST + 1];
+    int64_t value;
+
+    if (!read_number(&value, at, field->style == TSEED_HEXADECIMAL ? 16 : 10)) {
+        return 0;
+    }
+    if (tseed_field_print(printed, field, range->z, value) != (size_t)(*at - start)) {
+        return 0; /* not as many zeros as the layout has: somebody else's file */
+    }
+    switch (field->axis) {
+    case TSEED_AXIS_X:
+        narrow_field(&range->minx, &range->maxx, field, range->z, value);
+        break;
+    case TSEED_AXIS_TOP:
+        value = tseed_field_turn_row(pattern->gridset, range->z, value);
+        narrow_axis(&range->miny, &range->maxy, value, value);
+        break;
+    case TSEED_AXIS_BOTTOM:
+        narrow_field(&range->miny, &range->maxy, field, range->z, value);
+        break;
+    default:
+        return value == range->z;
+    }
+    return 1;
+}
+
+static int narrow_quadkey(tseed_range_t *range, const tseed_pattern_t *pattern, const char **at)
+{
+    int64_t column = 0, row = 0;
+
+    for (int level = 0; level < range->z; level++) {
+        int digit = digit_value(**at, 4);
+
+        if (digit < 0) {
+            return 0;
+        }
+        column = column << 1 | (digit & 1);
+        row = row << 1 | digit >> 1;
+        (*at)++;
+    }
+    row = tseed_field_turn_row(pattern->gridset, range->z, row);
+    narrow_axis(&range->minx, &range->maxx, column, column);
+    narrow_axis(&range->miny, &range->maxy, row, row);
+    return 1;
+}
+
+static int narrow_part(tseed_range_t *range, const tseed_pattern_t *pattern,
+                       const tseed_part_t *part, const char **at)
+{
+    if (part->field) {
+        return part->field->axis == TSEED_AXIS_QUADKEY
+                   ? narrow_quadkey(range, pattern, at)
+                   : narrow_number(range, pattern, part->field, at);
+    }
+    if (strncmp(*at, part->text, part->length) != 0) {
+        return 0;
+    }
+    *at += part->length;
+    return 1;
+}
+
+int tseed_layout_narrow(tseed_range_t *range, const tseed_pattern_t *pattern, int depth,
+                        const char *name)
+{
+    const tseed_part_t *end = tseed_layout_parts(pattern, depth + 1);
+
+    for (const tseed_part_t *part = tseed_layout_parts(pattern, depth); part < end; part++) {
+        if (!narrow_part(range, pattern, part, &name)) {
+            return 0;
+        }
+    }
+    return !*name && range->minx <= range->maxx && range->miny <= range->maxy;
+}
+
+void tseed_layout_cell(int64_t *columns, int64_t *rows, const tseed_pattern_t *pattern, int depth,
+                       int z)
+{
+    const tseed_part_t *end = tseed_layout_parts(pattern, depth + 1);
+
+    *columns = *rows = INT64_MAX;
+    for (const tseed_part_t *part = tseed_layout_parts(pattern, 0); part < end; part++) {
+        if (part->field && part->field->axis != TSEED_AXIS_Z) {
+            int64_t divisor = tseed_field_divisor(part->field, z);
+            int both = part->field->axis == TSEED_AXIS_QUADKEY;
+
+            if ((both || part->field->axis == TSEED_AXIS_X) && divisor < *columns) {
+                *columns = divisor;
+            }
+            if ((both || part->field->axis != TSEED_AXIS_X) && divisor < *rows) {
+                *rows = divisor;
+            }
+        }
+    }
+}
+
+/* Narrows a whole level down to the tile of that path, component by component. */
+static int narrow_path(tseed_range_t *range, const tseed_pattern_t *pattern, const char *path)
+{
+    char name[NAME_MAX + 1];
+    int depths = tseed_layout_depth(pattern);
+
+    for (int depth = 0; depth < depths; depth++) {
+        size_t length = strcspn(path, "/");
+
+        if (length > NAME_MAX || path[length] != (depth + 1 < depths ? '/' : '\0')) {
+            return 0;
+        }
+        memcpy(name, path, length);
+        name[length] = '\0';
+        if (!tseed_layout_narrow(range, pattern, depth, name)) {
+            return 0;
+        }
+        path += length + 1;
+    }
+    return 1;
+}
+
+/* The level may come late in a path, and all else depends on it: levels are few enough to try each.
+ */
+int tseed_layout_tile(int *z, int64_t *x, int64_t *y, const tseed_pattern_t *pattern,
+                      const char *path)
+{
+    for (int level = 0; level < pattern->gridset->levels; level++) {
+        tseed_range_t range = tseed_layout_level(pattern, level);
+
+        if (narrow_path(&range, pattern, path)) {
+            *z = level;
+            *x = range.minx;
+            *y = range.miny;
+            return 1;
+        }
+    }
+    return 0;
+}
 
 /* {.hash} is "_" and the hash, or nothing. */
 static const char *const templates[] = {

@@ -24,6 +24,8 @@
 #ifndef TSEED_LAYOUT_H
 #define TSEED_LAYOUT_H
 
+#include <apr_tables.h>
+
 #include "layer/tseed_tileset.h"
 #include "tiling/tseed_range.h"
 
@@ -84,5 +86,13 @@ int tseed_layout_tile(int *z, int64_t *x, int64_t *y, const tseed_pattern_t *pat
 
 /* The directory, below the root, of the files that a tile set's uniform tiles share. In `pool`. */
 const char *tseed_layout_links(const tseed_tileset_t *tileset, apr_pool_t *pool);
+
+/* Lives in the pool of its compilation, immutable. */
+struct tseed_pattern_t {
+    const tseed_gridset_t *gridset;
+    apr_array_header_t *parts; /* of tseed_part_t */
+    apr_array_header_t *ends;  /* of int: component i is the parts before ends[i] */
+    size_t longest;
+};
 
 #endif

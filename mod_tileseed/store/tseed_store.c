@@ -17,8 +17,6 @@
 #include "store/tseed_store_view.h"
 #include "store/tseed_watch.h"
 
-#define STALE_MAX 16 /* answers that a handle is stale, one after the other */
-
 /* Looking */
 
 static int same_folder(const tseed_tile_file_t *a, const tseed_tile_file_t *b)
@@ -44,9 +42,9 @@ static apr_status_t look_at(int *present, look_t *look, tseed_store_t *store,
     look->last = *file;
     rv = look->rv;
     *present = 0;
-    if (rv == APR_SUCCESS && fstatat(look->folder, file->name, &st, 0) != 0) {
+    if (rv == APR_SUCCESS && fstatat(look->folder, file->name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
         rv = APR_FROM_OS_ERROR(errno);
-    } else if (rv == APR_SUCCESS) {
+    } else if (rv == APR_SUCCESS) { /* a link is none, wherever it leads */
         *present = S_ISREG(st.st_mode) && st.st_size > 0;
     }
     return APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv) ? APR_SUCCESS : rv;
@@ -69,6 +67,7 @@ static apr_status_t look_all(tseed_store_t *store, const tseed_range_t *range, u
             apr_status_t rv = look_at(&present, &look, store, &file);
 
             if (rv != APR_SUCCESS) {
+                tseed_view_blame(store, file.path, file.length, 0);
                 return rv;
             }
             bits[i / 64] |= (uint64_t)present << (i % 64);
@@ -89,7 +88,7 @@ apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *rang
     if (width > most || height > most || width * height > most) {
         return APR_EINVAL;
     }
-    tseed_view_refresh(store);
+    tseed_view_begin(store);
     do {
         memset(bits, 0, words * sizeof(*bits));
         rv = look_all(store, range, bits);
@@ -173,9 +172,14 @@ apr_status_t tseed_store_loss(tseed_effect_t *loss, tseed_store_t *store, const 
 {
     tseed_effect_t own = {0};
     int is_shared = 0;
-    apr_status_t rv = st->st_nlink > 1 ? tseed_view_is_shared(&is_shared, store, st) : APR_SUCCESS;
+    apr_status_t rv;
 
-    if (S_ISREG(st->st_mode) && !is_shared) {
+    *loss = own;
+    if (!S_ISREG(st->st_mode)) {
+        return APR_SUCCESS;
+    }
+    rv = st->st_nlink > 1 ? tseed_view_is_shared(&is_shared, store, st) : APR_SUCCESS;
+    if (!is_shared) {
         own = tseed_store_gain(store, (size_t)st->st_size);
     }
     *loss = (tseed_effect_t){-1, -own.files, -own.bytes, -own.allocated};
@@ -190,16 +194,13 @@ static int is_gone(int folder, const char *name)
 }
 
 /* The inode of a file; 0: it can't be opened. To open a file makes NFS ask its server, where a
- * status may be seconds old. A handle that the client remembers may be stale; then the client
- * forgets the handle, and the next call finds the file. */
+ * status may be seconds old. */
 static ino_t inode_of(int folder, const char *name)
 {
     struct stat st = {.st_ino = 0};
-    int fd, attempts = 0;
+    const int fd =
+        tseed_folders_openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-    do {
-        fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    } while (fd < 0 && errno == ESTALE && ++attempts < STALE_MAX);
     if (fd >= 0) {
         if (fstat(fd, &st) != 0) {
             st.st_ino = 0;
@@ -240,12 +241,13 @@ static apr_status_t rename_over(tseed_effect_t *lost, tseed_store_t *store, int 
     } else if (errno != ENOENT) {
         return APR_FROM_OS_ERROR(errno);
     }
-    if (rv != APR_SUCCESS) {
-        return rv;
+    if (rv == APR_SUCCESS && renameat(folder, store->leftover, folder, name) != 0) {
+        rv = failed_rename(store, folder, name, st.st_ino);
+        if (store->replacing) {
+            tseed_view_blame_tile(store, rv);
+        }
     }
-    return renameat(folder, store->leftover, folder, name) == 0
-               ? APR_SUCCESS
-               : failed_rename(store, folder, name, st.st_ino);
+    return rv;
 }
 
 /* A rename that refuses to replace spares a seed the question what is there. NFS knows no such
@@ -312,7 +314,7 @@ apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const
     tseed_effect_t lost;
     apr_status_t rv;
 
-    tseed_view_refresh(store);
+    tseed_view_begin(store);
     do {
         lost = (tseed_effect_t){0};
         rv = put_once(&lost, store, &file, &(bytes_t){data, length}, stop);
@@ -321,6 +323,8 @@ apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const
     if (rv == APR_SUCCESS) {
         *effect = tseed_store_gain(store, length);
         tseed_effect_add(effect, &lost);
+    } else {
+        tseed_view_blame(store, file.path, file.length, 0);
     }
     return rv;
 }

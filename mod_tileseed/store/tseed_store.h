@@ -12,7 +12,9 @@
  * when it is an hour old.
  *
  * No call follows a symbolic link to a directory below the root: looking and putting fail with
- * ELOOP, removing and walking pass the link by.
+ * ELOOP, removing and walking pass the link by. What is no regular file is no tile: looking and
+ * counting find none, putting replaces it, and removing takes it away. A directory of a tile's name
+ * is in the way: putting fails, and removing leaves it.
  *
  * Statuses are the system's (APR_FROM_OS_ERROR); those a caller must tell apart stand at each call.
  *
@@ -21,7 +23,10 @@
 #ifndef TSEED_STORE_H
 #define TSEED_STORE_H
 
+#include <stdint.h>
 #include <sys/stat.h>
+
+#include <apr_pools.h>
 
 #include "base/tseed_calendar.h"
 #include "layer/tseed_effect.h"
@@ -39,12 +44,6 @@ const char *tseed_store_check(const tseed_store_config_t *config, apr_pool_t *po
  * sets, formats and parameters must not share files. NULL or a sentence. Configuration phase, no
  * file system access. */
 const char *tseed_store_check_layer(const tseed_layer_t *layer, apr_pool_t *pool);
-
-/* The directory at which a write of a tile has most likely failed: the deepest one on the tile's
- * path that exists, or that this process can look into. Absolute, in `pool`. Asks the file system.
- */
-const char *tseed_store_obstacle(const tseed_tileset_t *tileset, const tseed_tile_t *tile,
-                                 apr_pool_t *pool);
 
 /* The path below the root of one tile (tseed_layout.h). In `pool`. */
 const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, int64_t y,
@@ -78,9 +77,11 @@ apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tile
                               apr_pool_t *pool);
 void tseed_store_close(tseed_store_t *store);
 
-/* After a call that failed with ELOOP: the directory, below the root, that is a link; "" when there
- * is none any more. Up to the next call. */
-const char *tseed_store_link_met(tseed_store_t *store);
+/* After a call that failed: the absolute path that the failure is about. *is_tile: it is a tile's
+ * own, whose directory can be used. Else it is the deepest one that exists, or that can be looked
+ * into, on the way to the directory that the call was at; after ELOOP: the link. Up to the next
+ * call. Asks the file system. */
+const char *tseed_store_obstacle(int *is_tile, tseed_store_t *store);
 
 /* Sets the block size to which effects round sizes up: at least 1; at first 1. Any time between
  * calls. */
@@ -105,6 +106,10 @@ apr_status_t tseed_store_open_file(int *fd, struct stat *found, int folder, cons
  * looking. EFBIG: no tile is that long. */
 apr_status_t tseed_store_read(const unsigned char **data, size_t *length, tseed_store_t *store,
                               const tseed_tile_t *tile, apr_pool_t *pool);
+
+/* Whether a tile's file has just these bytes. One that can't be read has not. */
+int tseed_store_has(tseed_store_t *store, const tseed_tile_t *tile, const void *data,
+                    size_t length);
 
 /* Asked right before a rename or an unlink; not 0: do not do it (the task was terminated). */
 typedef struct {
@@ -157,7 +162,9 @@ apr_status_t tseed_store_unremoved_take(tseed_effect_t *left, tseed_store_t *sto
 typedef struct {
     void (*tell)(void *baton, const tseed_tile_t *tile, const tseed_effect_t *effect);
     void *baton;
-    void (*warn)(void *baton, const tseed_tile_t *tile); /* right before a removal; NULL: nobody */
+    void (*warn)(void *baton, const tseed_tile_t *tile);  /* right before a removal; NULL: nobody */
+    int (*spares)(void *baton, const tseed_tile_t *tile); /* whether a removal is to leave what has
+                                                           * the tile's name; NULL: none */
 } tseed_visitor_t;
 
 /* Removes the tiles of a range, and the directories below the root that become empty. Looks for
@@ -217,5 +224,11 @@ apr_status_t tseed_store_hashes(apr_array_header_t **hashes, const tseed_tileset
  * there is none that can be read. */
 const char *tseed_store_hash_file(const tseed_tileset_t *tileset, const char *hash,
                                   apr_pool_t *pool);
+
+/* How many bytes processes without privileges may still write below `root`, an absolute path. A
+ * root that does not exist yet has the free space of its nearest parent that exists. Returns
+ * INT64_MAX when that directory can't be asked, as on a file server that is away, or when it is
+ * "/". `scratch` holds a copy of the path. */
+int64_t tseed_store_free(const char *root, apr_pool_t *scratch);
 
 #endif

@@ -1,10 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Stores as administrators configure them: what would let two tiles share a file is refused. */
+/* Stores as administrators configure them: what would let two tiles share a file is refused; free
+ * space; what a call has failed at. */
+#include "store/tseed_store.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
 #include <apr_strings.h>
 
-#include "store/tseed_store.h"
+#include "store/tseed_store_view.h"
 #include "store/tseed_template.h"
+
+/* The free space of the file system that a store root is on. */
+
+int64_t tseed_store_free(const char *root, apr_pool_t *scratch)
+{
+    char *path = apr_pstrdup(scratch, root);
+    struct statvfs info;
+
+    while (statvfs(path, &info) != 0) {
+        const int is_absent = errno == ENOENT || errno == ENOTDIR;
+        char *slash = strrchr(path, '/');
+
+        if (!is_absent || !slash || slash == path) {
+            return INT64_MAX;
+        }
+        *slash = '\0';
+    }
+    return (int64_t)info.f_bavail * (int64_t)info.f_frsize;
+}
+
+/* What a call has failed at: one tile, or a directory, which other tiles need as well. */
+
+void tseed_view_blame(tseed_store_t *store, const char *path, size_t length, int is_tile)
+{
+    if (!store->blamed) {
+        store->blamed = path;
+        store->blamed_length = length;
+        store->blames_tile = is_tile;
+    }
+}
+
+/* Errors about a whole file system, or about the process, are not about one tile. */
+void tseed_view_blame_tile(tseed_store_t *store, apr_status_t rv)
+{
+    if (rv == EISDIR || rv == ENOTDIR || rv == EEXIST || rv == ENOTEMPTY || rv == EBUSY ||
+        rv == EACCES || rv == EPERM || rv == ELOOP || rv == EFBIG) {
+        tseed_view_blame(store, store->path, strlen(store->path), 1);
+    }
+}
+
+const char *tseed_store_obstacle(int *is_tile, tseed_store_t *store)
+{
+    const size_t root = strlen(store->config->root);
+    const size_t length = store->blamed ? store->blamed_length : 0;
+    char *place = store->place, *slash = place + root;
+    struct stat st;
+
+    apr_snprintf(place, root + 1 + store->longest_folder, "%s%s%.*s", store->config->root,
+                 length ? "/" : "", (int)length, length ? store->blamed : "");
+    *is_tile = store->blamed && store->blames_tile;
+    for (char *next, end; !*is_tile && *slash == '/'; slash = next) {
+        next = slash + 1 + strcspn(slash + 1, "/");
+        end = *next;
+        *next = '\0';
+        if (lstat(place, &st) != 0) {
+            *slash = '\0';
+            break;
+        }
+        if (S_ISLNK(st.st_mode)) {
+            break;
+        }
+        *next = end;
+    }
+    return place;
+}
 
 const char *tseed_store_check(const tseed_store_config_t *config, apr_pool_t *pool)
 {

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "base/tseed_deadline.h"
-#include "store/tseed_scan.h"
+#include <time.h>
+#include "store/tseed_store_view.h"
 #include "store/tseed_watch.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -54,10 +55,10 @@ static apr_status_t survey_name(survey_t *survey, int folder, int depth, const t
         return APR_ENOTIMPL;
     }
     if (depth == survey->last) {
-        survey->tiles++;
+        survey->tiles += entry->d_type == DT_REG;
         return entry->d_type == DT_REG || entry->d_type == DT_LNK ? APR_SUCCESS : APR_ENOTIMPL;
     }
-    below = openat(folder, entry->d_name, FOLDER_FLAGS);
+    below = tseed_folders_openat(folder, entry->d_name, FOLDER_FLAGS);
     if (below < 0) {
         return APR_ENOTIMPL;
     }
@@ -123,19 +124,6 @@ static apr_status_t rename_away(int root, const char *path, int level, int remov
     return rc == 0 ? APR_SUCCESS : APR_ENOTIMPL;
 }
 
-/* Writes the path of the level's directory, which is the same for all its tiles, to store->path. */
-static void level_path(tseed_store_t *store, int z, int depth)
-{
-    char *out = store->path;
-
-    for (int i = 0; i <= depth; i++) {
-        if (i > 0) {
-            *out++ = '/';
-        }
-        out += tseed_layout_name(out, store->pattern, i, z, 0, 0);
-    }
-}
-
 static void prune_above(tseed_store_t *store)
 {
     char *slash = strrchr(store->path, '/');
@@ -156,6 +144,9 @@ static apr_status_t move(tseed_store_t *store, int root, int level, const tseed_
 
     tseed_names_hold_alone();
     rv = tseed_folders_make(&removed, &store->folders, TSEED_REMOVED, strlen(TSEED_REMOVED));
+    if (rv != APR_SUCCESS) {
+        tseed_view_blame(store, TSEED_REMOVED, strlen(TSEED_REMOVED), 0);
+    }
     if (rv == APR_SUCCESS && !tseed_watch_is_quiet_locked(watch, root, store->path)) {
         rv = APR_ENOTIMPL;
     }
@@ -202,17 +193,20 @@ apr_status_t tseed_store_detach(tseed_remnant_t *remnant, tseed_store_t *store,
     if (depth < 0) {
         return APR_ENOTIMPL;
     }
-    tseed_view_refresh(store);
+    tseed_view_begin(store);
     rv = tseed_folders_find(&root, &store->folders, "", 0);
     if (rv != APR_SUCCESS) {
         return APR_STATUS_IS_ENOENT(rv) ? APR_SUCCESS : rv;
     }
-    level_path(store, range->z, depth);
-    level = openat(root, store->path, FOLDER_FLAGS);
+    tseed_view_path(store, &(tseed_tile_t){.z = range->z}, depth); /* the same for all tiles */
+    level = tseed_folders_openat(root, store->path, FOLDER_FLAGS);
     if (level < 0) {
         return errno == ENOENT ? APR_SUCCESS : APR_ENOTIMPL;
     }
     rv = detach_folder(remnant, &survey, root, level, range);
+    if (rv != APR_SUCCESS) {
+        tseed_view_blame(store, store->path, strlen(store->path), 0);
+    }
     close(level);
     return rv;
 }
@@ -244,7 +238,7 @@ static apr_status_t purge_folder(purge_t *purge, int folder);
  * it empty. */
 static apr_status_t purge_below(purge_t *purge, int folder, const char *name)
 {
-    int below = openat(folder, name, FOLDER_FLAGS);
+    int below = tseed_folders_openat(folder, name, FOLDER_FLAGS);
     apr_status_t rv;
 
     if (below < 0) {
@@ -265,7 +259,8 @@ static apr_status_t purge_name(purge_t *purge, int folder, int mine, const struc
     }
     if (mine && entry->d_type != DT_DIR) {
         if (unlinkat(folder, entry->d_name, 0) == 0) {
-            atomic_fetch_add(purge->removed, !tseed_leftover_is(entry->d_name));
+            atomic_fetch_add(purge->removed,
+                             entry->d_type != DT_LNK && !tseed_leftover_is(entry->d_name));
             return APR_SUCCESS;
         }
         if (errno != EISDIR) {
@@ -301,7 +296,7 @@ static apr_status_t purge_folder(purge_t *purge, int folder)
 
 static apr_status_t purge_all(purge_t *purge, int top)
 {
-    int folder = openat(top, TSEED_REMOVED, FOLDER_FLAGS);
+    int folder = tseed_folders_openat(top, TSEED_REMOVED, FOLDER_FLAGS);
     apr_status_t rv;
 
     if (folder < 0) {

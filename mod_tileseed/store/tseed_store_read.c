@@ -4,6 +4,7 @@
  * its length and its bytes belong together. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "store/tseed_store_view.h"
 
 #define LONGEST (64 << 20) /* the longest answer that is taken is no longer */
+#define PART    16384
 
 static apr_status_t read_all(unsigned char *data, int fd, size_t length)
 {
@@ -58,7 +60,7 @@ apr_status_t tseed_store_open_file(int *fd, struct stat *found, int folder, cons
 {
     apr_status_t rv = APR_ENOENT;
 
-    *fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    *fd = tseed_folders_openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (*fd < 0) {
         return errno == ELOOP || errno == ENXIO ? APR_ENOENT : APR_FROM_OS_ERROR(errno);
     }
@@ -72,19 +74,77 @@ apr_status_t tseed_store_open_file(int *fd, struct stat *found, int folder, cons
     return rv;
 }
 
+/* Looks for the directory of a tile's file. `name` is valid until the next call. */
+static apr_status_t find(int *folder, const char **name, tseed_store_t *store,
+                         const tseed_tile_t *tile)
+{
+    const tseed_tile_file_t file = tseed_view_file(store, store->path, tile);
+
+    *name = file.name;
+    return tseed_folders_find(folder, &store->folders, file.path, file.length);
+}
+
+/* A directory that can't be searched does not even say that there is a tile. */
+static void blame(tseed_store_t *store, apr_status_t rv, int folder, const char *name)
+{
+    struct stat st;
+
+    if (rv != APR_SUCCESS && !APR_STATUS_IS_ENOENT(rv) &&
+        fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        tseed_view_blame_tile(store, rv);
+    }
+}
+
 apr_status_t tseed_store_read(const unsigned char **data, size_t *length, tseed_store_t *store,
                               const tseed_tile_t *tile, apr_pool_t *pool)
 {
-    const tseed_tile_file_t file = tseed_view_file(store, store->path, tile);
     int folder, attempts = 0;
+    const char *name;
     apr_status_t rv;
 
-    tseed_view_refresh(store);
+    tseed_view_begin(store);
     do {
-        rv = tseed_folders_find(&folder, &store->folders, file.path, file.length);
+        rv = find(&folder, &name, store, tile);
         if (rv == APR_SUCCESS) {
-            rv = read_file(data, length, folder, file.name, pool);
+            rv = read_file(data, length, folder, name, pool);
+            blame(store, rv, folder, name);
         }
     } while (tseed_view_begin_again(store, rv, &attempts));
+    if (rv != APR_SUCCESS) {
+        tseed_view_blame(store, store->path,
+                         name > store->path ? (size_t)(name - store->path - 1) : 0, 0);
+    }
     return APR_STATUS_IS_ENOTDIR(rv) ? APR_ENOENT : rv;
+}
+
+/* Compares part by part, so that no more is read of a file than is alike. */
+static int has_bytes(int fd, const unsigned char *data, size_t length)
+{
+    unsigned char part[PART];
+
+    while (length > 0) {
+        const size_t next = length < PART ? length : PART;
+
+        if (read_all(part, fd, next) != APR_SUCCESS || memcmp(part, data, next) != 0) {
+            return 0;
+        }
+        data += next;
+        length -= next;
+    }
+    return 1;
+}
+
+int tseed_store_has(tseed_store_t *store, const tseed_tile_t *tile, const void *data, size_t length)
+{
+    int folder, fd, has = 0;
+    const char *name;
+    struct stat st;
+
+    tseed_view_begin(store);
+    if (find(&folder, &name, store, tile) == APR_SUCCESS &&
+        tseed_store_open_file(&fd, &st, folder, name) == APR_SUCCESS) {
+        has = st.st_size == (off_t)length && has_bytes(fd, data, length);
+        close(fd);
+    }
+    return has;
 }

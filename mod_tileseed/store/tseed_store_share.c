@@ -66,16 +66,28 @@ static tseed_master_t *master_get(tseed_store_t *store, const void *data, size_t
     return master;
 }
 
+static void blame_links(tseed_store_t *store)
+{
+    tseed_view_blame(store, store->links, strlen(store->links), 0);
+}
+
 static apr_status_t open_links(int *folder, tseed_store_t *store)
 {
-    return tseed_folders_make(folder, &store->folders, store->links, strlen(store->links));
+    apr_status_t rv =
+        tseed_folders_make(folder, &store->folders, store->links, strlen(store->links));
+
+    if (rv != APR_SUCCESS) {
+        blame_links(store);
+    }
+    return rv;
 }
 
 /* Whether the file that has a master's name has its content. */
 static int has_content(int links, const tseed_master_t *master)
 {
     unsigned char data[TSEED_MASTER_LONGEST];
-    const int file = openat(links, master->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const int file =
+        tseed_folders_openat(links, master->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t length;
 
     if (file < 0) {
@@ -188,10 +200,13 @@ static apr_status_t link_once(tseed_effect_t *effect, tseed_store_t *store,
     return rv;
 }
 
-/* Errors with which a tile becomes a copy instead of a link. EXDEV concerns some directories alone:
- * those on another file system. */
+/* Errors with which a tile becomes a copy instead of a link. EXDEV concerns some directories alone,
+ * those on another file system. An error about what has the tile's name says nothing of links. */
 static apr_status_t judge(tseed_store_t *store, apr_status_t rv)
 {
+    if (store->blamed && store->blames_tile) {
+        return rv;
+    }
     store->never_links |= rv == EPERM || rv == ENOTSUP || rv == EOPNOTSUPP || rv == ENOSYS;
     return store->never_links || rv == EXDEV ? APR_ENOTIMPL : rv;
 }
@@ -209,10 +224,13 @@ apr_status_t tseed_store_link(tseed_effect_t *effect, tseed_store_t *store,
     if (!master || store->never_links) {
         return APR_ENOTIMPL;
     }
-    tseed_view_refresh(store);
+    tseed_view_begin(store);
     do {
         rv = link_once(effect, store, &file, master, stop);
     } while (tseed_view_begin_again(store, rv, &attempts));
+    if (rv != APR_SUCCESS) {
+        tseed_view_blame(store, file.path, file.length, 0);
+    }
     return judge(store, rv);
 }
 
@@ -261,6 +279,7 @@ apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, con
     if (!master || store->never_links) {
         return APR_ENOTIMPL;
     }
+    tseed_view_begin(store);
     do {
         rv = share_once(store, master);
     } while (tseed_view_begin_again(store, rv, &attempts));
@@ -270,6 +289,8 @@ apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, con
     if (rv == APR_SUCCESS) {
         *effect = tseed_store_gain(store, length);
         effect->names = 0;
+    } else {
+        blame_links(store);
     }
     return judge(store, rv);
 }
@@ -285,10 +306,12 @@ static apr_status_t each_master(tseed_store_t *store,
     const struct dirent *entry;
     int links;
     DIR *stream;
-    apr_status_t rv =
-        tseed_folders_find(&links, &store->folders, store->links, strlen(store->links));
+    apr_status_t rv;
 
+    tseed_view_begin(store);
+    blame_links(store); /* if it fails, it fails there */
     *sum = (tseed_effect_t){0};
+    rv = tseed_folders_find(&links, &store->folders, store->links, strlen(store->links));
     if (rv != APR_SUCCESS) {
         return APR_STATUS_IS_ENOENT(rv) ? APR_SUCCESS : rv;
     }

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A view's inside. For the files of this room; each call on the thread that uses the view.
  *
- *      tseed_store_view.c     opening, a tile's file, remembered folders
- *      tseed_store_inodes.c   which files uniform tiles share
+ *      tseed_store_check.c    stores that are refused, and what a call has failed at
+ *      tseed_store_view.c     opening, a tile's file, remembered folders, shared inodes
  *      tseed_store.c          looking and putting
  *      tseed_store_read.c     reading a tile back
  *      tseed_store_share.c    making, linking and sweeping the shared files
@@ -52,8 +52,12 @@ struct tseed_store_t {
     apr_pool_t *pool;
     const tseed_store_config_t *config;
     const tseed_pattern_t *pattern;
-    size_t longest;
+    size_t longest, longest_folder; /* of paths of tiles; of all that are asked for */
     char *path, *other_path;
+    char *place;                        /* for the answer of tseed_store_obstacle */
+    const char *blamed;                 /* what the last call has failed at; NULL: nothing yet */
+    size_t blamed_length;               /* so much of that, */
+    int blames_tile;                    /* and it is a tile */
     char *names;                        /* one for each depth of a walk */
     char leftover[TSEED_LEFTOVER_SIZE]; /* this thread's */
     tseed_folders_t folders;
@@ -83,6 +87,14 @@ struct tseed_store_t {
 tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length);
 apr_status_t tseed_store_loss(tseed_effect_t *loss, tseed_store_t *store, const struct stat *st);
 
+/* Says that a call fails at a directory, relative to the root, or at a tile whose directory can be
+ * used. Only the first word about a call counts. `path` stays as it is up to the next call. */
+void tseed_view_blame(tseed_store_t *store, const char *path, size_t length, int is_tile);
+
+/* The tile of the last tseed_view_file into store->path fails as *rv says, after something of its
+ * name was seen: blames the tile if the error can be about it. */
+void tseed_view_blame_tile(tseed_store_t *store, apr_status_t rv);
+
 /* `path` has room for the pattern's longest. */
 tseed_tile_file_t tseed_view_file(const tseed_store_t *store, char *path, const tseed_tile_t *tile);
 
@@ -90,8 +102,11 @@ tseed_tile_file_t tseed_view_file(const tseed_store_t *store, char *path, const 
  * or too many files are open and the remembered ones are among them. */
 int tseed_view_begin_again(tseed_store_t *store, apr_status_t rv, int *attempts);
 
-/* Forgets remembered folders that were detached. Call it before they are used. */
-void tseed_view_refresh(tseed_store_t *store);
+/* Begins a call, which has failed at nothing yet. Forgets remembered folders that were detached. */
+void tseed_view_begin(tseed_store_t *store);
+
+/* Writes the path of what lies so deep on the way to a tile to store->path. */
+void tseed_view_path(tseed_store_t *store, const tseed_tile_t *tile, int depth);
 
 /* Whether folders may have been detached since. */
 static inline int tseed_view_is_stale(const tseed_store_t *store)

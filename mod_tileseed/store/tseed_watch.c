@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "store/tseed_folders.h"
 #include "store/tseed_names.h"
 
 static tseed_watch_t *watches; /* changed by whoever holds the lock alone */
@@ -65,7 +66,7 @@ static void disturb_all(void)
 static int go_up(int folder, struct stat *st)
 {
     const struct stat below = *st;
-    int above = openat(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int above = tseed_folders_openat(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     close(folder);
     if (above < 0 || fstat(above, st) != 0) {
@@ -87,7 +88,9 @@ void tseed_watch_tell_locked(int folder)
     if (!watches) {
         return;
     }
-    at = fstat(folder, &st) == 0 ? openat(folder, ".", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    at = fstat(folder, &st) == 0
+             ? tseed_folders_openat(folder, ".", O_PATH | O_DIRECTORY | O_CLOEXEC)
+             : -1;
     if (at < 0) {
         disturb_all();
     }

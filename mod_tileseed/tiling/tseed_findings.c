@@ -352,6 +352,57 @@ static int has_hole(const tseed_findings_t *findings, const tseed_gridset_t *gri
     return has;
 }
 
+static int has_some(const tseed_finding_t *finding, const tseed_range_t *tiles)
+{
+    const tseed_range_t common = tseed_range_intersect(&finding->range, tiles);
+
+    return tseed_range_count(&common) > 0;
+}
+
+/* The findings of one level that have some of its tiles: looked up, or picked out of all findings
+ * if these are fewer than the metatiles. */
+static void each_of(const tseed_findings_t *findings, const tseed_range_t *tiles,
+                    tseed_findings_visit_t *visit, void *baton)
+{
+    const int64_t left = tiles->minx / findings->meta_width;
+    const int64_t right = tiles->maxx / findings->meta_width;
+    const int64_t low = tiles->miny / findings->meta_height;
+    const int64_t high = tiles->maxy / findings->meta_height;
+    const int is_large =
+        (double)(right - left + 1) * (double)(high - low + 1) > (double)findings->size;
+    tseed_finding_t *found;
+    size_t cursor = 0;
+
+    while (is_large && (found = tseed_findings_next(findings, &cursor)) != NULL) {
+        if (!found->is_gone && found->range.z == tiles->z && has_some(found, tiles)) {
+            visit(baton, found);
+        }
+    }
+    for (int64_t y = low; !is_large && y <= high; y++) {
+        for (int64_t x = left; x <= right; x++) {
+            found = tseed_findings_find(findings, tiles->z, x, y);
+            if (found && has_some(found, tiles)) {
+                visit(baton, found);
+            }
+        }
+    }
+}
+
+void tseed_findings_each_below(const tseed_findings_t *findings, const tseed_gridset_t *gridset,
+                               const tseed_finding_t *finding, tseed_findings_visit_t *visit,
+                               void *baton)
+{
+    const tseed_bounds_t ground = tseed_range_bounds(gridset, &finding->range);
+
+    for (int z = finding->range.z + 1; z < TSEED_LEVELS_MAX; z++) {
+        if (findings->of_level[z] > 0) {
+            const tseed_range_t tiles = tseed_range_of(gridset, z, &ground);
+
+            each_of(findings, &tiles, visit, baton);
+        }
+    }
+}
+
 const tseed_finding_t *tseed_findings_above(const tseed_findings_t *findings,
                                             const tseed_spot_t *spot,
                                             tseed_finding_counts_t *counts, void *baton)

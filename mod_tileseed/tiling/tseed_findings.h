@@ -88,6 +88,13 @@ const tseed_finding_t *tseed_findings_above(const tseed_findings_t *findings,
                                             const tseed_spot_t *spot,
                                             tseed_finding_counts_t *counts, void *baton);
 
+/* Calls `visit` with each finding at a deeper level that has ground in common with a finding.
+ * `visit` may forget what it is called with; it adds and drops nothing. */
+typedef void tseed_findings_visit_t(void *baton, tseed_finding_t *below);
+void tseed_findings_each_below(const tseed_findings_t *findings, const tseed_gridset_t *gridset,
+                               const tseed_finding_t *finding, tseed_findings_visit_t *visit,
+                               void *baton);
+
 /* The metatiles of a sequence at a deeper level, or at its own, all of whose wanted tiles lie below
  * a finding. Empty (maxx < minx): there are none. */
 tseed_metatiles_t tseed_findings_below(const tseed_finding_t *finding,

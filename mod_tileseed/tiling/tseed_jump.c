@@ -248,6 +248,7 @@ void tseed_jump_from(tseed_landing_t *landing, const tseed_jump_t *jump, int64_t
     landing->is_broad = source.is_broad;
     class_of = landing->class_of;
     landing->is_look = !take(&taken, &source, &place);
+    landing->asks = landing->is_look && source.asks;
     while (steps-- > 0 && class_of == landing->class_of && take(&taken, &source, &place)) {
         landing->end = behind(jump->positions, &taken);
         if (landing->end >= jump->positions->count) {

@@ -43,6 +43,7 @@ typedef struct {
     int class_of;                   /* of it */
     int is_look;                    /* the position is to be looked at: no run begins with it */
     int is_broad;                   /* the finding is: its looks tell whether it is believed */
+    int asks;                       /* the position is one of these looks */
     int64_t end;                    /* of the run: the first position behind it, */
     int64_t tiles;                  /* and the wanted tiles in it */
 } tseed_landing_t;

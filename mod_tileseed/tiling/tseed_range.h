@@ -57,4 +57,23 @@ int tseed_tile_of_bounds(tseed_tile_t *tile, const tseed_gridset_t *gridset,
  * lengths, and then begin at several y. */
 int tseed_range_has_one_origin(const tseed_gridset_t *gridset, int first, int last);
 
+/* Pixels. */
+typedef struct {
+    int left, right, bottom, top;
+} tseed_margin_t;
+
+/* How many pixels of gutter to ask for on each side of a block of tiles: `gutter`; with `is_cut`
+ * none beyond the first and last column and row of the block's level. */
+tseed_margin_t tseed_margin_of(const tseed_gridset_t *gridset, const tseed_range_t *whole,
+                               int gutter, int is_cut);
+
+/* Checks that every tile of level z is covered by four tiles of level z + 1: the grid set has both,
+ * the resolution halves, and tiles have an even number of pixels on each side. The edges of tiles
+ * may differ by a hundredth of a pixel at most. NULL, or a sentence in `pool`. */
+const char *tseed_halving_check(const tseed_gridset_t *gridset, int z, apr_pool_t *pool);
+
+/* The tiles of the next level that cover the tiles of a range which is not empty. Of a tile on an
+ * edge some may lie outside of the grid: columns and rows are not cut, and may be negative. */
+tseed_range_t tseed_halving_below(const tseed_gridset_t *gridset, const tseed_range_t *range);
+
 #endif

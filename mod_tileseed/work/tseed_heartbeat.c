@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_thread.h"
 
 #define BEAT_MILLIS 500
 
@@ -60,7 +61,7 @@ static tseed_heartbeat_t *begin(tseed_board_t *board, apr_time_t until,
     heartbeat->board = board;
     heartbeat->until = until;
     heartbeat->waits = waits;
-    heartbeat->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    heartbeat->over = tseed_thread_bell();
     if (heartbeat->over < 0 || pthread_create(&heartbeat->thread, NULL, beat, heartbeat) != 0) {
         close(heartbeat->over);
         free(heartbeat);
@@ -81,11 +82,8 @@ tseed_heartbeat_t *tseed_heartbeat_beside(tseed_board_t *board, const _Atomic in
 
 void tseed_heartbeat_end(tseed_heartbeat_t *heartbeat)
 {
-    static const uint64_t one = 1;
-
     if (heartbeat) {
-        while (write(heartbeat->over, &one, sizeof(one)) < 0) {
-        }
+        tseed_thread_ring(heartbeat->over);
         pthread_join(heartbeat->thread, NULL);
         close(heartbeat->over);
         free(heartbeat);

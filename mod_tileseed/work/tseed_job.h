@@ -28,11 +28,11 @@
 #include <stdint.h>
 
 #include "quota/tseed_account.h"
-#include "work/tseed_mailbox.h"
-#include "work/tseed_tally.h"
 #include "source/tseed_fetcher.h"
 #include "store/tseed_remnant.h"
 #include "tiling/tseed_cells.h"
+#include "work/tseed_mailbox.h"
+#include "work/tseed_tally.h"
 
 /* Most tiles of a metatile. */
 #define TSEED_METATILE_TILES_MAX (TSEED_METATILE_SIDE_MAX * TSEED_METATILE_SIDE_MAX)
@@ -61,7 +61,8 @@ typedef enum {
     TSEED_JOB_NO_STORE,   /* the cache directory's: nothing is wrong with the metatile, wait */
     TSEED_JOB_NO_ROOM,    /* an account refused: wait until something was removed */
     TSEED_JOB_NO_BODY,    /* nothing has changed, but there are tiles missing: fetch it whole */
-    TSEED_JOB_LACKS,      /* of a derived metatile: tiles below are missing, the cause says which */
+    TSEED_JOB_LACKS,      /* tiles can't be made: tiles below are missing or broken, or what has a
+                           * tile's name can't be replaced; the cause says which */
     TSEED_JOB_MORE,       /* of REMOVE: there is more to be removed than fits a tally */
     TSEED_JOB_STOPPED     /* the task was terminated meanwhile */
 } tseed_outcome_t;
@@ -74,6 +75,9 @@ typedef struct {
     tseed_tile_t tiles[TSEED_UNSTORED_MOST];
     int files[TSEED_UNSTORED_MOST]; /* descriptors that the main thread closes; -1: none */
 } tseed_unstored_t;
+
+/* Such a file with a tile; -1: there is no memory or no descriptor left. Any thread. */
+int tseed_unstored_file(const void *tile, size_t length);
 
 /* One colour as the file of a tile, and the longest file that is taken for one. */
 #define TSEED_SHADE_LONGEST 4096
@@ -118,13 +122,15 @@ typedef struct tseed_job_t {
     apr_time_t due;          /* monotonic: when it leaves the list `to_retry`; when a job of waiting
                               * requests may have room at last; 0: neither */
     tseed_stage_t stage;
-    int at_work;     /* with a worker */
-    int holds;       /* pages of the books, */
-    int pins;        /* and pins them: a worker is at it */
-    unsigned trace;  /* on the board; 0: none */
-    int inherits;    /* a REMOVE: its trace is of a seeder that died at it */
-    int has_waited;  /* amid its tiles, after some were written */
+    int at_work;                       /* with a worker */
+    struct tseed_workers_root_t *root; /* of the leader: as the workers know it */
+    int holds;                         /* pages of the books, */
+    int pins;                          /* and pins them: a worker is at it */
+    unsigned trace;                    /* on the board; 0: none */
+    int inherits;                      /* a REMOVE: its trace is of a seeder that died at it */
+    int has_waited;                    /* amid its tiles, after some were written */
     int is_recount;  /* a COUNT while nothing is written: it drops unfinished files */
+    int is_overdue;  /* no job waits for it, its store hangs, books/tseed_page_jobs.h */
     uint64_t levels; /* whose mark must be durable before it begins */
     int is_whole;    /* a REMOVE of all that the tile set may have there: to be renamed away, */
     tseed_remnant_t remnant; /* as this */
@@ -150,14 +156,18 @@ typedef struct tseed_job_t {
 
     /* what the last stage found */
     tseed_outcome_t outcome;
-    apr_status_t rv; /* of TSEED_JOB_NO_STORE and TSEED_JOB_NO_ROOM */
+    apr_status_t rv;              /* of TSEED_JOB_NO_STORE and TSEED_JOB_NO_ROOM */
+    char place[TSEED_CAUSE_SIZE]; /* of TSEED_JOB_NO_STORE: the path that has failed */
     char cause[TSEED_CAUSE_SIZE];
     int64_t made, skipped, bytes;                    /* bytes: of all that is written */
     uint64_t present[TSEED_METATILE_TILES_MAX / 64]; /* which wanted tiles exist and stay: of CHECK,
                                                       * and in a reseed of CUT */
+    int64_t equal; /* likewise: how many of those are of another answer, but just what would be
+                    * made of this one */
     uint64_t written[TSEED_METATILE_TILES_MAX / 64]; /* of CUT: which were made, now or before */
-    uint64_t lacking[TSEED_METATILE_TILES_MAX / 64]; /* of DERIVE: which can't be made, … */
-    int has_broken;                                  /* … for a tile below is broken */
+    uint64_t lacking[TSEED_METATILE_TILES_MAX / 64]; /* of DERIVE and CUT: which can't be made, … */
+    int has_broken;                                  /* … for a tile below is broken, … */
+    int is_blocked;                                  /* … or their own files can't be replaced */
     tseed_plain_t plain;                             /* of CUT: of which colours they are */
     tseed_tally_t tally;                             /* what CUT and REMOVE have changed, */
     tseed_effect_t shared;                           /* also of shared files */
@@ -199,8 +209,20 @@ int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job);
 
 /* How many of the wanted tiles CHECK has found. */
 int64_t tseed_job_present(const tseed_job_t *job);
+
 /* How many CUT has made, now or before. */
 int64_t tseed_job_written(const tseed_job_t *job);
+
+/* Whether the job looks at a pruned metatile. It asks the upstream even if all its tiles are there.
+ */
+int tseed_job_is_look(const tseed_job_t *job);
+
+/* Notes that a wanted tile can't be made. */
+void tseed_job_lack(tseed_job_t *job, const tseed_tile_t *tile);
+/* Whether DERIVE or CUT has noted that of a wanted tile, … */
+int tseed_job_lacks(const tseed_job_t *job, const tseed_tile_t *tile);
+/* … or of any. */
+int tseed_job_lacks_any(const tseed_job_t *job);
 
 /* A first-in first-out queue of jobs. Zeroed is empty. */
 typedef struct {

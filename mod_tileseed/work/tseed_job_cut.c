@@ -12,7 +12,7 @@
 #include "base/tseed_text.h"
 #include "image/tseed_blank.h"
 #include "image/tseed_pack.h"
-#include "tiling/tseed_margin.h"
+#include "tiling/tseed_range.h"
 #include "work/tseed_job_derive.h"
 #include "work/tseed_job_store.h"
 
@@ -88,12 +88,62 @@ static void note_colour(tseed_plain_t *plain, const tseed_encoded_t *encoded)
     }
 }
 
-/* Cuts and stores one wanted tile. Returns 0 when the metatile can't go on; the outcome is set. */
+/* Whether a reseed finds that a tile is there as it would be made of another answer than the one it
+ * came from: the same data, asked for together with other metatiles or written down otherwise. A
+ * tile of which nothing is known is made anew. */
+static int is_equal(tseed_store_t *store, const tseed_job_t *job, const tseed_tile_t *tile,
+                    const tseed_encoded_t *encoded)
+{
+    return job->known && tseed_run_leaves_unchanged(job->run) &&
+           tseed_store_has(store, tile, encoded->data, encoded->length);
+}
+
+int tseed_unstored_file(const void *tile, size_t length)
+{
+    int file = memfd_create("tile", MFD_CLOEXEC);
+
+    if (file >= 0 && write(file, tile, length) != (ssize_t)length) {
+        close(file);
+        file = -1;
+    }
+    return file;
+}
+
+/* Keeps a tile for the requests that wait for it. */
+static void keep_for_waiters(tseed_unstored_t *unstored, const tseed_tile_t *tile,
+                             const tseed_encoded_t *encoded)
+{
+    for (int i = 0; unstored && i < unstored->count; i++) {
+        if (unstored->tiles[i].x == tile->x && unstored->tiles[i].y == tile->y) {
+            unstored->files[i] = tseed_unstored_file(encoded->data, encoded->length);
+        }
+    }
+}
+
+/* Stores the i-th wanted tile. Returns 0 when the metatile can't go on; the outcome is set. */
+static int store_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t *tile, int64_t i,
+                      const tseed_encoded_t *encoded)
+{
+    apr_status_t rv = tseed_job_store_tile(store, job, tile, encoded);
+
+    if (rv == APR_SUCCESS) {
+        job->written[i / 64] |= UINT64_C(1) << (i % 64);
+        job->made++;
+        return 1;
+    }
+    if (tseed_job_blame(job, store, tile, rv)) {
+        keep_for_waiters(job->unstored, tile, encoded);
+        return 1;
+    }
+    return 0;
+}
+
+/* Cuts and stores the i-th wanted tile. Returns 0 when the metatile can't go on; the outcome is
+ * set. */
 static int cut_tile(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
-                    const tseed_tile_t *tile, apr_pool_t *scratch)
+                    const tseed_tile_t *tile, int64_t i, apr_pool_t *scratch)
 {
     tseed_encoded_t encoded;
-    apr_status_t rv;
     const char *error = encode(cutter, &encoded, job, tile, scratch);
 
     if (error) {
@@ -101,13 +151,13 @@ static int cut_tile(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *j
         return 0;
     }
     note_colour(&job->plain, &encoded);
-    rv = tseed_job_store_tile(store, job, tile, &encoded);
-    if (rv != APR_SUCCESS) {
-        tseed_job_no_store(job, store, rv);
-        return 0;
+    if (is_equal(store, job, tile, &encoded)) {
+        job->present[i / 64] |= UINT64_C(1) << (i % 64);
+        job->equal++;
+        job->skipped++;
+        return 1;
     }
-    job->made++;
-    return 1;
+    return store_tile(store, job, tile, i, &encoded);
 }
 
 static void cut_tiles(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
@@ -126,9 +176,7 @@ static void cut_tiles(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t 
                 job->made++;
             } else if (tseed_job_lacks(job, &tile)) {
                 continue;
-            } else if (cut_tile(cutter, store, job, &tile, scratch)) {
-                job->written[i / 64] |= UINT64_C(1) << (i % 64);
-            } else {
+            } else if (!cut_tile(cutter, store, job, &tile, i, scratch)) {
                 return;
             }
         }
@@ -175,6 +223,7 @@ static int is_known(tseed_job_t *job)
 static void find_unchanged(tseed_store_t *store, tseed_job_t *job)
 {
     memset(job->present, 0, sizeof(job->present));
+    job->equal = 0;
     if (is_known(job)) {
         tseed_job_check(store, job);
         for (size_t i = 0; i < sizeof(job->present) / sizeof(job->present[0]); i++) {
@@ -282,15 +331,10 @@ static void make_of_shade(tseed_store_t *store, tseed_job_t *job)
         for (int64_t x = wanted->minx; x <= wanted->maxx; x++, i++) {
             const tseed_tile_t tile = {wanted->z, x, y};
             const uint64_t done = job->present[i / 64] | job->written[i / 64];
-            const apr_status_t rv = done >> (i % 64) & 1
-                                        ? APR_SUCCESS
-                                        : tseed_job_store_tile(store, job, &tile, &encoded);
 
-            if (rv != APR_SUCCESS) {
-                tseed_job_no_store(job, store, rv);
+            if (!(done >> (i % 64) & 1) && !store_tile(store, job, &tile, i, &encoded)) {
                 return;
             }
-            job->written[i / 64] |= UINT64_C(1) << (i % 64) & ~job->present[i / 64];
         }
     }
     job->made = tseed_job_written(job);
@@ -309,9 +353,6 @@ static void cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job, 
         look(cutter, store, job, scratch);
     } else {
         cut_tiles(cutter, store, job, scratch);
-    }
-    if (job->outcome == TSEED_JOB_OK && tseed_job_lacks_any(job)) {
-        job->outcome = TSEED_JOB_LACKS;
     }
 }
 
@@ -334,7 +375,7 @@ static void renew(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job
     if (job->outcome != TSEED_JOB_OK) {
         return;
     }
-    if (tseed_job_present(job) == tiles) {
+    if (tseed_job_present(job) == tiles && !tseed_job_is_look(job)) {
         job->skipped = tiles;
     } else if (tseed_job_leader(job)->transfer.result == TSEED_FETCH_UNCHANGED) {
         job->outcome = TSEED_JOB_NO_BODY;
@@ -343,25 +384,11 @@ static void renew(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job
     }
 }
 
-/* The encoded tile in a file without a name, or -1. */
-static int keep(const tseed_encoded_t *encoded)
-{
-    int file = memfd_create("tile", MFD_CLOEXEC);
-
-    if (file >= 0 && write(file, encoded->data, encoded->length) != (ssize_t)encoded->length) {
-        close(file);
-        file = -1;
-    }
-    return file;
-}
-
 /* The same where their colour is known. */
 static void pass_shade(tseed_job_t *job)
 {
-    const tseed_encoded_t encoded = {job->shade->data, job->shade->length, 1, {0}};
-
     for (int i = 0; i < job->unstored->count; i++) {
-        job->unstored->files[i] = keep(&encoded);
+        job->unstored->files[i] = tseed_unstored_file(job->shade->data, job->shade->length);
     }
 }
 
@@ -379,7 +406,7 @@ static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 
         if (!tseed_job_lacks(job, &unstored->tiles[i]) &&
             !encode(cutter, &encoded, job, &unstored->tiles[i], scratch)) {
-            unstored->files[i] = keep(&encoded);
+            unstored->files[i] = tseed_unstored_file(encoded.data, encoded.length);
         }
     }
 }
@@ -400,10 +427,17 @@ void tseed_job_pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratc
 void tseed_job_cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
                    apr_pool_t *scratch)
 {
+    if (!is_derived(job)) { /* else DERIVE has noted some */
+        memset(job->lacking, 0, sizeof(job->lacking));
+        job->is_blocked = 0;
+    }
     if (job->is_made_of_shade) {
         make_of_shade(store, job);
     } else {
         renew(cutter, store, job, scratch);
+    }
+    if (job->outcome == TSEED_JOB_OK && tseed_job_lacks_any(job)) {
+        job->outcome = TSEED_JOB_LACKS;
     }
     if (job->unstored &&
         (job->outcome == TSEED_JOB_NO_STORE || job->outcome == TSEED_JOB_NO_ROOM)) {

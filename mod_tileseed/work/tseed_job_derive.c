@@ -6,6 +6,7 @@
  * pixels, would need the memory of a whole level. */
 #include "work/tseed_job_derive.h"
 
+#include <apr_strings.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "base/tseed_digest.h"
 #include "base/tseed_text.h"
 #include "image/tseed_average.h"
-#include "tiling/tseed_halving.h"
+#include "tiling/tseed_range.h"
 #include "work/tseed_job_store.h"
 
 #define PIXEL 4 /* bytes of RGBA */
@@ -39,16 +40,14 @@ static int width_of(const tseed_job_t *job)
 {
     const tseed_range_t *wanted = &job->metatile.wanted;
 
-    return (int)(wanted->maxx - wanted->minx + 1) *
-           job->run->tileset.subset->gridset->tile_width;
+    return (int)(wanted->maxx - wanted->minx + 1) * job->run->tileset.subset->gridset->tile_width;
 }
 
 static int height_of(const tseed_job_t *job)
 {
     const tseed_range_t *wanted = &job->metatile.wanted;
 
-    return (int)(wanted->maxy - wanted->miny + 1) *
-           job->run->tileset.subset->gridset->tile_height;
+    return (int)(wanted->maxy - wanted->miny + 1) * job->run->tileset.subset->gridset->tile_height;
 }
 
 tseed_picture_t tseed_job_derived(const tseed_job_t *job)
@@ -89,33 +88,9 @@ static void drop_alpha(tseed_job_t *job)
 
 /* ---- which tiles ---- */
 
-/* The place of a wanted tile in the bits of a job: row by row from the bottom-left. */
-static size_t bit_of(const tseed_job_t *job, const tseed_tile_t *tile)
-{
-    const tseed_range_t *wanted = &job->metatile.wanted;
-
-    return (size_t)((tile->y - wanted->miny) * (wanted->maxx - wanted->minx + 1) + tile->x -
-                    wanted->minx);
-}
-
 static int has(const uint64_t *bits, size_t i)
 {
     return (int)(bits[i / 64] >> (i % 64) & 1);
-}
-
-int tseed_job_lacks(const tseed_job_t *job, const tseed_tile_t *tile)
-{
-    return has(job->lacking, bit_of(job, tile));
-}
-
-int tseed_job_lacks_any(const tseed_job_t *job)
-{
-    for (size_t i = 0; i < sizeof(job->lacking) / sizeof(job->lacking[0]); i++) {
-        if (job->lacking[i]) {
-            return 1;
-        }
-    }
-    return 0;
 }
 
 /* A seed leaves tiles alone that are there. */
@@ -146,7 +121,6 @@ static void lack(const derive_t *derive, const tseed_tile_t *tile, const tseed_t
                  const char *error)
 {
     tseed_job_t *job = derive->job;
-    const size_t i = bit_of(job, tile);
 
     job->has_broken |= error != NULL;
     if (!tseed_job_lacks_any(job) && error) {
@@ -157,7 +131,7 @@ static void lack(const derive_t *derive, const tseed_tile_t *tile, const tseed_t
     } else if (!tseed_job_lacks_any(job)) {
         say_missing(job, below);
     }
-    job->lacking[i / 64] |= UINT64_C(1) << (i % 64);
+    tseed_job_lack(job, tile);
 }
 
 /* ---- a tile below ---- */
@@ -186,8 +160,8 @@ static unsigned char *quarter_of(const derive_t *derive, const tseed_tile_t *til
 static const char *halve(derive_t *derive, unsigned char *to, const tseed_answer_t *answer)
 {
     tseed_picture_t picture;
-    const char *error = tseed_cutter_open(derive->cutter, answer,
-                                          derive->job->run->tileset.format, derive->once);
+    const char *error =
+        tseed_cutter_open(derive->cutter, answer, derive->job->run->tileset.format, derive->once);
 
     if (!error) {
         error = tseed_cutter_decode(&picture, derive->cutter, derive->once);
@@ -202,6 +176,21 @@ static const char *halve(derive_t *derive, unsigned char *to, const tseed_answer
     return NULL;
 }
 
+/* Why a tile below can't be read, if the fault is the tile's own; else NULL, and the job can't go
+ * on. */
+static const char *judge(derive_t *derive, apr_status_t rv)
+{
+    char why[TSEED_CAUSE_SIZE];
+    int is_tile;
+    const char *place = tseed_store_obstacle(&is_tile, derive->store);
+
+    if (is_tile) {
+        return apr_psprintf(derive->once, "%s: %s", place, apr_strerror(rv, why, sizeof(why)));
+    }
+    tseed_job_no_store(derive->job, derive->store, rv);
+    return NULL;
+}
+
 /* Returns 0 when the tile above can't be made, or the job can't go on. */
 static int take_below(derive_t *derive, const tseed_tile_t *tile, const tseed_range_t *four,
                       const tseed_tile_t *below)
@@ -213,8 +202,7 @@ static int take_below(derive_t *derive, const tseed_tile_t *tile, const tseed_ra
 
     apr_pool_clear(derive->once);
     rv = tseed_store_read(&answer.data, &answer.length, derive->store, below, derive->once);
-    if (rv != APR_SUCCESS && !APR_STATUS_IS_ENOENT(rv)) {
-        tseed_job_no_store(derive->job, derive->store, rv);
+    if (rv != APR_SUCCESS && !APR_STATUS_IS_ENOENT(rv) && !(error = judge(derive, rv))) {
         return 0;
     }
     note(derive, answer.data, rv == APR_SUCCESS ? answer.length : 0);
@@ -268,6 +256,7 @@ static void derive_tiles(derive_t *derive)
     derive->is_opaque = 1;
     derive->made = 0;
     memset(derive->job->lacking, 0, sizeof(derive->job->lacking));
+    derive->job->is_blocked = 0;
     for (int64_t y = wanted->miny; y <= wanted->maxy; y++) {
         for (int64_t x = wanted->minx; x <= wanted->maxx; x++, i++) {
             const int needed = is_needed(derive->job, i);
@@ -331,8 +320,8 @@ void tseed_job_derive(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t 
         .job = job,
         .gridset = gridset,
         .below = tseed_range_of(gridset, job->metatile.wanted.z + 1, &subset->extent),
-        .rgba = apr_palloc(scratch, PIXEL * (size_t)gridset->tile_width *
-                                        (size_t)gridset->tile_height),
+        .rgba =
+            apr_palloc(scratch, PIXEL * (size_t)gridset->tile_width * (size_t)gridset->tile_height),
     };
 
     apr_pool_create(&derive.once, scratch);

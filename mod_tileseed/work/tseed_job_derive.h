@@ -26,10 +26,4 @@ tseed_picture_t tseed_job_derived(const tseed_job_t *job);
 /* Where a wanted tile lies in that picture, whose first row is the uppermost. */
 tseed_region_t tseed_job_derived_region(const tseed_job_t *job, const tseed_tile_t *tile);
 
-/* Whether a wanted tile can't be made, as DERIVE has found. */
-int tseed_job_lacks(const tseed_job_t *job, const tseed_tile_t *tile);
-
-/* Whether any can't. */
-int tseed_job_lacks_any(const tseed_job_t *job);
-
 #endif

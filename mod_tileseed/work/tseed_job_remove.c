@@ -92,7 +92,7 @@ static apr_status_t remove_tiles(tseed_store_t *store, removal_t *removal)
 {
     tseed_job_t *job = removal->job;
     const tseed_stop_t stop = {must_pause, job};
-    const tseed_visitor_t visitor = {removed, removal, remove_next};
+    const tseed_visitor_t visitor = {removed, removal, remove_next, NULL};
     apr_status_t rv = tseed_store_remove(store, &job->metatile.wanted, &visitor, &stop);
 
     return rv == APR_SUCCESS ? sweep_shared(store, job) : rv;

@@ -17,15 +17,43 @@ int tseed_job_is_stopped(void *run)
 
 void tseed_job_no_store(tseed_job_t *job, tseed_store_t *store, apr_status_t rv)
 {
-    if (rv == ELOOP && store) {
-        tseed_text_say(job->cause, sizeof(job->cause),
-                       "%s/%s is a symbolic link, and none is followed below a store's directory",
-                       job->run->tileset.layer->store.root, tseed_store_link_met(store));
-    }
+    int is_tile;
+
+    tseed_text_fit(job->place, sizeof(job->place),
+                   store ? tseed_store_obstacle(&is_tile, store)
+                         : job->run->tileset.layer->store.root);
     job->outcome = tseed_job_is_stopped(job->run) ? TSEED_JOB_STOPPED
                    : job->refused                 ? TSEED_JOB_NO_ROOM
                                                   : TSEED_JOB_NO_STORE;
     job->rv = rv;
+}
+
+/* Marks a tile that can't be made. The first cause is the one to begin with. */
+static void give_up(tseed_job_t *job, const tseed_tile_t *tile, const char *place, apr_status_t rv)
+{
+    char why[TSEED_CAUSE_SIZE];
+
+    if (!tseed_job_lacks_any(job)) {
+        tseed_text_say(job->cause, sizeof(job->cause), "%s can't be replaced: %s", place,
+                       apr_strerror(rv, why, sizeof(why)));
+    }
+    job->is_blocked = 1;
+    tseed_job_lack(job, tile);
+}
+
+int tseed_job_blame(tseed_job_t *job, tseed_store_t *store, const tseed_tile_t *tile,
+                    apr_status_t rv)
+{
+    int is_tile = 0;
+    const char *place =
+        tseed_job_is_stopped(job->run) || job->refused ? "" : tseed_store_obstacle(&is_tile, store);
+
+    if (is_tile) {
+        give_up(job, tile, place, rv);
+    } else {
+        tseed_job_no_store(job, store, rv);
+    }
+    return is_tile;
 }
 
 void tseed_job_check(tseed_store_t *store, tseed_job_t *job)
@@ -149,6 +177,7 @@ apr_status_t tseed_job_store_tile(tseed_store_t *store, tseed_job_t *job, const 
 {
     apr_status_t rv = APR_ENOTIMPL;
 
+    job->refused = NULL;
     if (job->run->tileset.layer->store.link_uniform && encoded->uniform) {
         rv = link_tile(store, job, tile, encoded);
     }

@@ -12,9 +12,15 @@
  * wants it. */
 int tseed_job_is_stopped(void *run);
 
-/* Sets the outcome of a job whose store has failed with `rv`. `store` is NULL when it can't be
- * opened. */
+/* Sets the outcome of a job whose store has failed with `rv`, and the place. `store` is NULL when
+ * it can't be opened. */
 void tseed_job_no_store(tseed_job_t *job, tseed_store_t *store, apr_status_t rv);
+
+/* Takes what storing a tile has failed with. If the tile's own file can't be replaced, the tile is
+ * noted as lacking, the cause names the file, and the job goes on: returns 1. Else the outcome is
+ * set as by tseed_job_no_store: returns 0. */
+int tseed_job_blame(tseed_job_t *job, tseed_store_t *store, const tseed_tile_t *tile,
+                    apr_status_t rv);
 
 /* Finds which wanted tiles exist. */
 void tseed_job_check(tseed_store_t *store, tseed_job_t *job);

@@ -7,18 +7,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/tseed_thread.h"
+
 apr_status_t tseed_mailbox_init(tseed_mailbox_t *mailbox)
 {
     pthread_mutex_init(&mailbox->lock, NULL);
     mailbox->first = NULL;
     mailbox->end = &mailbox->first;
-    mailbox->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    mailbox->wake = tseed_thread_bell();
     return mailbox->wake < 0 ? APR_FROM_OS_ERROR(errno) : APR_SUCCESS;
 }
 
 void tseed_mailbox_put(tseed_mailbox_t *mailbox, tseed_letter_t *letter)
 {
-    static const uint64_t one = 1;
     int was_empty;
 
     letter->next = NULL;
@@ -27,8 +28,8 @@ void tseed_mailbox_put(tseed_mailbox_t *mailbox, tseed_letter_t *letter)
     *mailbox->end = letter;
     mailbox->end = &letter->next;
     pthread_mutex_unlock(&mailbox->lock);
-    if (was_empty && write(mailbox->wake, &one, sizeof(one)) < 0) {
-        /* the counter is full, so the main thread is awake already */
+    if (was_empty) {
+        tseed_thread_ring(mailbox->wake);
     }
 }
 

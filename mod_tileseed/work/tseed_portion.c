@@ -138,10 +138,10 @@ static uint64_t print_of(const tseed_tileset_t *tileset, int address, int gutter
     const tseed_format_t *format = tileset->format;
     const tseed_source_t *source = &tileset->layer->source;
     const char *text = apr_psprintf(
-        pool, "%s\n%s %d %d %d %d\n%d%s%s\n%s\n%s",
+        pool, "%s\n%s %d %d %d %d\n%d%s %s\n%s\n%s",
         tseed_gridset_print(tileset->subset->gridset, pool), format->mime, format->quality,
         format->level, format->lossless, (int)format->palette, gutter,
-        tileset->layer->gutter_beyond ? "" : " cut", source->missing_is_empty ? " empty" : "", url,
+        tileset->layer->gutter_beyond ? "" : " cut", tseed_source_missing(source, pool), url,
         upstream_print(source->addresses[address].upstream, pool));
 
     return tseed_digest(text, strlen(text), 0);

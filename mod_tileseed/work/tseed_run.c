@@ -151,8 +151,6 @@ void tseed_run_expire(tseed_run_t *runs, const tseed_book_tileset_t *booked,
     }
 }
 
-/* Puts what the disk quota removed before the reason that the run has already. Nobody knows what an
- * earlier seeder removed. */
 /* An upstream that is blank for a while looks like a sea. */
 static void say_pruned(tseed_run_t *run)
 {
@@ -164,6 +162,8 @@ static void say_pruned(tseed_run_t *run)
                        (int)(100 * share), *before.reason ? "; " : "", before.reason);
 }
 
+/* Puts what the disk quota removed before the reason that the run has already. Nobody knows what an
+ * earlier seeder removed. */
 static void say_expired(tseed_run_t *run)
 {
     const tseed_progress_t before = run->progress;
@@ -242,6 +242,11 @@ static int64_t count_tiles(const uint64_t *bits)
     return tiles;
 }
 
+int tseed_job_is_look(const tseed_job_t *job)
+{
+    return job->shade && !job->is_made_of_shade;
+}
+
 int64_t tseed_job_present(const tseed_job_t *job)
 {
     return count_tiles(job->present);
@@ -250,6 +255,39 @@ int64_t tseed_job_present(const tseed_job_t *job)
 int64_t tseed_job_written(const tseed_job_t *job)
 {
     return count_tiles(job->written);
+}
+
+/* The place of a wanted tile in the bits of a job: row by row from the bottom-left. */
+static size_t bit_of(const tseed_job_t *job, const tseed_tile_t *tile)
+{
+    const tseed_range_t *wanted = &job->metatile.wanted;
+
+    return (size_t)((tile->y - wanted->miny) * (wanted->maxx - wanted->minx + 1) + tile->x -
+                    wanted->minx);
+}
+
+void tseed_job_lack(tseed_job_t *job, const tseed_tile_t *tile)
+{
+    const size_t i = bit_of(job, tile);
+
+    job->lacking[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
+int tseed_job_lacks(const tseed_job_t *job, const tseed_tile_t *tile)
+{
+    const size_t i = bit_of(job, tile);
+
+    return (int)(job->lacking[i / 64] >> (i % 64) & 1);
+}
+
+int tseed_job_lacks_any(const tseed_job_t *job)
+{
+    for (size_t i = 0; i < sizeof(job->lacking) / sizeof(job->lacking[0]); i++) {
+        if (job->lacking[i]) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 static int changes_or_counts(const tseed_job_t *job)
@@ -275,6 +313,29 @@ int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job)
         return 0;
     }
     return other->at_work || (job->stage == TSEED_STAGE_CUT && other->stage != TSEED_STAGE_COUNT);
+}
+
+/* Shared files are everywhere in a tile set. */
+static int share_tiles(const tseed_job_t *a, const tseed_job_t *b)
+{
+    tseed_range_t common = tseed_range_intersect(&a->metatile.wanted, &b->metatile.wanted);
+
+    return a->stage == TSEED_STAGE_COUNT_SHARED || b->stage == TSEED_STAGE_COUNT_SHARED ||
+           tseed_range_count(&common) > 0;
+}
+
+const tseed_run_t *tseed_run_excluder(const tseed_run_t *runs, const tseed_job_t *job)
+{
+    for (const tseed_run_t *run = runs; run; run = run->next_run) {
+        const tseed_job_t *other = run->booked == job->run->booked ? run->jobs : NULL;
+
+        for (; other; other = other->sibling) {
+            if (other != job && share_tiles(other, job) && tseed_job_excludes(other, job)) {
+                return run;
+            }
+        }
+    }
+    return NULL;
 }
 
 /* Whether a job of the run is at work on one of these tiles. */

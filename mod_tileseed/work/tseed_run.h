@@ -12,6 +12,7 @@
 #include "layer/tseed_tileset.h"
 #include "protocol/tseed_estimate.h"
 #include "quota/tseed_book.h"
+#include "source/tseed_source.h"
 #include "work/tseed_job.h"
 #include "store/tseed_store.h"
 
@@ -33,6 +34,17 @@ typedef enum {
     TSEED_RUN_LEAVING   /* the process stops; the task goes on in the next one */
 } tseed_phase_t;
 
+/* What the upstream of a run has refused, or a pause that it has asked for while it answers other
+ * layers, pipeline/tseed_failures.c. */
+typedef struct {
+    int count;            /* refusals since the last picture */
+    int asks;             /* single requests among them, while the run waits */
+    apr_time_t next;      /* monotonic: when the next of those may be sent */
+    tseed_refusal_t what; /* TSEED_REFUSES_NOTHING: it asked for a pause */
+    const tseed_upstream_t *by;
+    char cause[TSEED_CAUSE_SIZE]; /* of the last one */
+} tseed_refused_t;
+
 typedef struct tseed_flight_t tseed_flight_t; /* seeder/tseed_flight.h */
 
 typedef struct tseed_run_t {
@@ -51,12 +63,13 @@ typedef struct tseed_run_t {
     /* shared */
     _Atomic int stopped;      /* no tile is to be written or removed any more */
     _Atomic int64_t unlinked; /* files that the REMOVE job under way has removed */
-    tseed_view_t *views;      /* views[i] is opened and used by worker i alone */
+    tseed_view_t *views;      /* of TSEED_STORE_IDS; views[i] is of the worker that has number i */
 
     /* owned by the main thread */
     struct tseed_run_t *next_run;
     const char *gone;        /* why the task can't go on, or NULL */
     const char *warning;     /* what its upstream lacks; in the seeder's pool; NULL: nothing */
+    int lacks_layer;         /* that is, a layer */
     int is_background;       /* the run has no task; the members up to `used` are for it alone */
     tseed_flight_t *flights; /* metatiles that requests wait for */
     tseed_flight_t *failed;  /* metatiles that failed and need not be asked for just now */
@@ -84,13 +97,15 @@ typedef struct tseed_run_t {
     tseed_queue_t ready;     /* fetched, to be cut */
     tseed_job_t *to_retry;   /* to be fetched again, by the time when they are due */
     apr_time_t waits_since;  /* monotonic, on the clock of this process: progress.away_since. 0: the
-                              * upstream is not known to be away */
-    int is_silent;           /* the upstream is there, but does not answer */
-    int is_behind;           /* its next metatile is with a run that can't go on just now, */
-    int64_t barred_by;       /* or must not be derived before this task, a truncate, is done; 0 */
-    tseed_job_t *jobs;       /* all under way, by sibling */
-    apr_time_t pause_until;  /* monotonic; the store can't be written */
-    int pauses;              /* in a row, for the back-off */
+                              * upstream is not known to be away, or to refuse */
+    tseed_refused_t refused;
+    int is_silent;          /* the upstream is there, but does not answer */
+    int is_hung;            /* the store does not answer */
+    int is_behind;          /* its next metatile is with a run that can't go on just now, */
+    int64_t barred_by;      /* or must not be derived before this task, a truncate, is done; 0 */
+    tseed_job_t *jobs;      /* all under way, by sibling */
+    apr_time_t pause_until; /* monotonic; the store can't be written */
+    int pauses;             /* in a row, for the back-off */
     const tseed_account_t *short_of; /* waits for room there, or NULL */
     int dirty;                       /* progress has changed since the last checkpoint, or copy */
     tseed_progress_t copied, synced; /* tseed_syncer.c: when the sync under way has begun, and what
@@ -172,6 +187,10 @@ void tseed_run_doubt(tseed_run_t *run);
 /* Enters a job into the run's list of jobs under way, and takes it out again. */
 void tseed_run_job_add(tseed_run_t *run, tseed_job_t *job);
 void tseed_run_job_remove(tseed_run_t *run, tseed_job_t *job);
+
+/* Finds a run, one of `runs`, that has a job which keeps `job` from being begun. NULL: there is
+ * none. */
+const tseed_run_t *tseed_run_excluder(const tseed_run_t *runs, const tseed_job_t *job);
 
 /* Finds a run that is at work on the metatile: one of `runs`, not `run` itself, in the same tile
  * set. `run` then waits for that run, and finds its tiles there. NULL: there is none. */

@@ -275,6 +275,7 @@ static void *work(void *data)
                                       .format = "image/png",
                                       .parameters = "",
                                       .root = "/tiles",
+                                      .place = "",
                                       .complete = 1};
     apr_time_t save_at = 0;
     int64_t saved = 0;

@@ -16,7 +16,7 @@ from PIL import Image
 
 from auto import auto
 from database import Missing, Postgres
-from hosts import fleet, many_hosts
+from hosts import fleet, many_hosts, takeover
 from rig import DISK, Case, peak_of
 from rows import RUNS, ZOOM, verdict
 from seeders import Tileseed, command_of_mapcache, timed
@@ -294,4 +294,4 @@ def pixels(rig):
 
 MEASURES = {measure.__name__: measure
             for measure in (auto, memory, ocean, nothing, truncate, syscalls, sync, pgsql,
-                            fleet, many_hosts, status, serve, post, pixels)}
+                            fleet, takeover, many_hosts, status, serve, post, pixels)}

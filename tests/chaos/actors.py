@@ -7,15 +7,18 @@ import socket
 import struct
 import time
 
-from clients import (LAST, NO_ANSWER, OPEN_MOST, PAINTED, SLOW, SPARSE, TIGHT, TIGHT_LIMITS,
+from clients import (DEEP, LAST, NO_ANSWER, OPEN_MOST, PAINTED, SLOW, SUNK, TIGHT, TIGHT_LIMITS,
                      TILESETS, Client)
 from journal import Enforcement, LayerPut, LayerSample, Look, Post, Read
-from truth import EVERYWHERE, QUARTERS
+from truth import EVERYWHERE, GRID, parts_of
 
 TASK_SECONDS = 60           # after which nobody waits for a task any more
 VIEWED = 8                  # tiles that who changes them looks at meanwhile
 CROWD = 30                  # sockets that one leaver opens at a time
 VALUES = 10 ** 6            # of the open parameter
+SLOW_NAMES = 0.005          # seconds
+SUNK_LEVELS = 3             # below the metatile: 84 tiles, which the lowest limit has room for
+INSET = 7                   # units: less than a tile of the last level
 
 
 class Patient(Client):
@@ -52,12 +55,12 @@ class Painter(Patient):
     may not be seen from then on."""
 
     def act(self):
-        if self.random.random() < 0.1:
-            self.grow()
+        if self.random.random() < 0.15:
+            self.flood()
             return
         tileset = self.random.choice(PAINTED)
         if self.random.random() < 0.7:
-            post = self.begin(tileset, self.random.choice(('seed', 'reseed')), 0, LAST - 1,
+            post = self.begin(tileset, self.random.choice(('seed', 'reseed')), 0, DEEP,
                               threadCount=2)
             if self.random.random() < 0.5:
                 self.end_of(post)
@@ -70,17 +73,19 @@ class Painter(Patient):
         kind = self.random.choice(('truncate', 'truncate', 'reseed'))
         self.replace(tileset, kind, *self.levels(), self.bounds())
         if kind == 'reseed' and self.random.random() < 0.5:
-            self.replace(tileset, kind, 0, LAST - 1, None)
+            self.replace(tileset, kind, 0, DEEP, None)
 
-    def grow(self):
-        """What is known of one quarter is known of everything; the last level of another one is of
-        before a change of the data."""
-        one, other = self.random.sample(QUARTERS, 2)
-        self.end_of(self.begin(SPARSE, 'truncate', 0, LAST))
-        self.end_of(self.begin(SPARSE, 'seed', LAST, LAST, one))
-        self.run_of.truth.change(SPARSE.data, EVERYWHERE)
-        self.end_of(self.begin(SPARSE, 'reseed', 1, LAST, other))
-        self.end_of(self.begin(SPARSE, 'reseed', 1, LAST))
+    def flood(self):
+        """What is known of everything is out of date while it is learnt: the data change, and are
+        truncated, while metatiles of one colour are cut, which takes its time."""
+        tileset = self.random.choice([tileset for tileset in PAINTED if tileset.pruned])
+        self.run_of.truth.flood(tileset.data)
+        self.run_of.name_slowly(SLOW_NAMES)
+        self.begin(tileset, 'reseed', self.random.randint(1, 3), DEEP, threadCount=2)
+        self.run_of.enough.wait(self.random.uniform(0, 0.2))
+        self.run_of.truth.change(tileset.data, EVERYWHERE)
+        self.replace(tileset, 'truncate', 0, DEEP, None)
+        self.run_of.name_slowly(0)
 
     def replace(self, tileset, kind, start, stop, bounds):
         """A task, while somebody looks at what it removes or makes: at the first levels where they
@@ -101,8 +106,52 @@ class Painter(Patient):
     def levels(self):
         """The first and the last one."""
         if self.random.random() < 0.5:
-            return 0, LAST - 1
-        return sorted(self.random.choices(range(LAST), k=2))
+            return 0, DEEP
+        return sorted(self.random.choices(range(DEEP + 1), k=2))
+
+
+class Sinker(Patient):
+    """Learns of a part of a metatile that it is sea, and then of more of it, which was land when
+    the levels below were seeded. Nobody else changes its layer, which the quota leaves alone."""
+
+    def act(self):
+        level = self.random.randint(1, 2)
+        found, land = self.random.sample(self.some_metatile(level), 2)
+        truth, data, stop = self.run_of.truth, SUNK.data, level + SUNK_LEVELS
+        if not self.is_done('truncate', 0, LAST):
+            return
+        truth.change(data, EVERYWHERE)
+        truth.flood(data, cells_in(found))
+        self.is_done(self.random.choice(('seed', 'reseed')), level, stop, found)
+        self.is_done('seed', self.random.randint(level + 1, stop), stop, land)
+        truth.spread(data, cells_in(found, land))
+        self.is_done('reseed', self.random.randint(0, level), stop, found, land)
+        for tile in GRID.between(level, stop, around(land)):
+            self.read(SUNK, tile)
+
+    def some_metatile(self, level):
+        """Its tiles."""
+        x, y = (self.random.randrange(2 ** level) for _ in 'xy')
+        return sorted(SUNK.around([(level, x, y)]))
+
+    def is_done(self, kind, start, stop, *tiles):
+        """A task over the ground of some tiles, or everywhere: whether its good end is seen."""
+        post = self.begin(SUNK, kind, start, stop, around(*tiles) if tiles else None, threadCount=4)
+        document = self.end_of(post)
+        return document is not None and document['state'] == 'DONE'
+
+
+def around(*tiles):
+    """The bounds of some tiles, within which there are no others."""
+    boxes = [GRID.box((z, x, y, x, y)) for z, x, y in tiles]
+    return (*(round(min(box[i] for box in boxes)) + INSET for i in (0, 1)),
+            *(round(max(box[i] for box in boxes)) - INSET for i in (2, 3)))
+
+
+def cells_in(*tiles):
+    """The cells of the data that are drawn within those bounds."""
+    return {part.cell for tile in GRID.tiles(tiles[0][0], around(*tiles))
+            for part in parts_of(SUNK, tile)}
 
 
 class Muse(Painter):
@@ -135,7 +184,7 @@ class Viewer(Client):
     """Reads tiles of the data that changes."""
 
     def act(self):
-        z = self.random.randint(0, LAST - 1)
+        z = self.random.randint(0, DEEP)
         self.read(self.random.choice(PAINTED), (z, *(self.random.randrange(2 ** z) for _ in 'xy')))
 
 
@@ -218,17 +267,18 @@ class Flooder(Client):
         x, y = (self.random.randrange(2 ** z) for _ in 'xy')
         value = self.random.randrange(VALUES)
         self.ask('GET', f'/tiles/tms/open/small/{z}/{x}/{y}.png?TIME={value}',
-                 is_fine=(200, 404).__contains__)
+                 is_fine=(200, 404, 503).__contains__)      # they come too fast
 
 
 ACTORS = {
     'painter': (*((Painter, 0.2),) * 3, (Muse, 0.5), (Viewer, 0.03), (Viewer, 0.05)),
+    'sinker': ((Sinker, 0.2),),
     'neighbours': ((Neighbour, 0.2), (Neighbour, 0.2)),
     'squeezer': ((Squeezer, 0.5), (Gauge, 0.3)),
     'leavers': ((Leaver, 1), (Leaver, 2)),
     'flooder': ((Flooder, 0.05), (Flooder, 0.05), (Flooder, 0.1)),
 }
-USUAL = 'painter,neighbours,squeezer,leavers,flooder'
+USUAL = 'painter,sinker,neighbours,squeezer,leavers,flooder'
 
 
 def cast(run, names):
@@ -244,11 +294,20 @@ def layers(names):
     if 'painter' in names:
         mood = ['TileSeedSource wms upstream:stub layers=mood', formats[0]]
         lines['mood'] = mood
-        lines['sparse'] = mood + ['TileSeedPrune uniform=1 check=0 sparse=on',
-                                  'TileSeedReseed all']
+        lines['sparse'] = ['TileSeedSource wms upstream:stub layers=tide', formats[0],
+                           'TileSeedMetatile 2x2', 'TileSeedReseed all',
+                           'TileSeedPrune uniform=0 check=0 sparse=on']
         lines['pruned'] = mood + ['TileSeedPrune uniform=0 check=0', formats[1]]
         lines['derived'] = ['TileSeedSource wms upstream:flaky layers=flaky', *formats,
-                            'TileSeedDerive zoom=0-3', 'TileSeedFailureLimit -1']
+                            'TileSeedMetatile 2x2', 'TileSeedDerive zoom=0-3',
+                            'TileSeedFailureLimit -1']
+        lines['halved'] = ['TileSeedSource wms upstream:flaky layers=flaky', *formats,
+                           'TileSeedMetatile auto max=16x16', 'TileSeedDerive zoom=0-1',
+                           'TileSeedFailureLimit -1']
+    if 'sinker' in names:
+        lines['sunk'] = ['TileSeedSource wms upstream:stub layers=ebb', formats[0],
+                         'TileSeedMetatile 2x2', 'TileSeedPrune uniform=0 check=0',
+                         f'TileSeedKeep zoom=0-{LAST}']
     if 'squeezer' in names:
         lines['tight'] = ['TileSeedSource wms upstream:stub layers=any', formats[0]]
     if 'leavers' in names:

@@ -10,8 +10,9 @@
 When the time is over and all tasks have ended, what was answered is compared with what there is,
 and each tile, on the disk and as a browser is shown it, with what a calculation says (truth.py). It
 prints what it did and a line for each violation; with one or more of them it ends with status 1 and
-keeps its folder. One seed gives the same clients and the same disturbances in the same order; how
-they meet is the machine's doing.
+keeps its folder. Disturbances begin after a third of the time, so that clients meet undisturbed as
+well. One seed gives the same clients and the same disturbances in the same order; how they meet is
+the machine's doing.
 """
 import argparse
 import collections
@@ -34,7 +35,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).parent),
 import actors                                                            # noqa: E402
 from books import Books, misbooked                                       # noqa: E402
 from checker import ledger, processed, violations                        # noqa: E402
-from clients import DATA, LAST, LIMITS, PAINTED, TILESETS, crowd, limit  # noqa: E402
+from clients import DATA, DEEP, LIMITS, PAINTED, SUNK, TILESETS, crowd, limit  # noqa: E402
 from crashes import is_fault_of_httpd                                    # noqa: E402
 from database import Postgres                                            # noqa: E402
 from disk import BLOCK, Disk                                             # noqa: E402
@@ -46,7 +47,8 @@ from source import Source                                                # noqa:
 from tileseed_httpd import MPMS, Httpd, wait_until                       # noqa: E402
 from truth import Truth, survey                                          # noqa: E402
 
-SLOW_SECONDS = 0.0003       # that a closedir, rename or unlink takes
+SLOW_SECONDS = 0.001        # that a closedir, rename or unlink takes
+CALM = 3                    # so large a part of the time nothing is disturbed
 LEASE = '5s'                # of one host among several
 DRAIN_SECONDS = 120
 SETTLE_SECONDS = 90         # marks outlast the work, by a minute at most
@@ -83,7 +85,7 @@ def layers(url, names):
     return SMALL_GRID + (f'TileSeedUpstream stub {url} connections=8\n'
                          f'TileSeedUpstream flaky {url} connections=8\n'
                          f'TileSeedUpstream sleepy {url} connections=8\n') + ''.join(
-        layer(name, 'TileSeedGrid small', 'TileSeedMetatile auto', *dict.fromkeys(own),
+        layer(name, 'TileSeedGrid small', *dict.fromkeys(own),
               options='link-uniform=off' if name == 'mood' else '')
         for name, own in lines.items())
 
@@ -101,7 +103,7 @@ class Run:
         self.verbose = verbose
         self.begun = time.time()
         self.truth = Truth(DATA)
-        self.journal = Journal(history=self.truth.history)
+        self.journal = Journal(history=self.truth.history, begun=self.begun)
         self.enough = threading.Event()
         self.limits = threading.Lock()      # who has it changes them
         self.broken = []            # what went wrong with the run itself
@@ -117,7 +119,7 @@ class Run:
             httpd.name = name
             httpd.database = self.hosts[0].database
             httpd.make_mischief()
-            if 'neighbours' in names:       # directories of a cold disk are read slowly
+            if {'neighbours', 'painter'} & {*names}:    # truncates of a cold disk take their time
                 httpd.mischief.slow(cache, SLOW_SECONDS)
         self.disk = Disk(cache)
         self.books = Books(self.hosts)
@@ -132,6 +134,11 @@ class Run:
         """Progress, for whoever asked for it."""
         if self.verbose:
             print(f'{time.time() - self.begun:7.1f} {words}', flush=True)
+
+    def name_slowly(self, seconds):
+        """Each link and rename takes that long from now on, as over a network."""
+        for httpd in self.hosts:
+            httpd.mischief.name_slowly(self.disk.cache, seconds)
 
     def start(self, httpd):
         """Starts an httpd with the next MPM."""
@@ -149,7 +156,9 @@ class Run:
         try:
             for client in clients:
                 client.start()
-            killer.work(time.time() + seconds)
+            until = time.time() + seconds
+            time.sleep(seconds / CALM)
+            killer.work(until)
         finally:
             self.enough.set()
             for client in clients:
@@ -159,8 +168,7 @@ class Run:
         self.journal.rested = time.time()
         self.settle()
         self.look_up()
-        if 'painter' in self.actors:
-            self.look_over_http(clients)
+        self.look_over_http(clients)
         self.journal.disturbances.append(Disturbance('stop_start', time.time()))
         for httpd in self.hosts:
             httpd.stop()
@@ -196,9 +204,12 @@ class Run:
         self.journal.quota = limit(self.hosts[0].get('/rest/diskquota.json'))
 
     def look_over_http(self, clients):
-        """Asks for all tiles of the painter, and then whether what clients have kept is good."""
+        """Asks for all tiles of data that change, and then whether what clients have kept is
+        good."""
         journal = self.journal
-        keys = [(tileset, tile) for tileset in PAINTED for tile in tiles_between(0, LAST - 1, None)]
+        changing = [*(PAINTED if 'painter' in self.actors else ()),
+                    *([SUNK] if 'sinker' in self.actors else ())]
+        keys = [(tileset, tile) for tileset in changing for tile in tiles_between(0, DEEP, None)]
         found, journal.unserved, journal.confirmed = survey(
             self.hosts[0], journal.history, keys, [client.copies for client in clients])
         journal.seen += [Seen(*key, versions, sent) for key, (sent, versions) in found.items()]

@@ -9,26 +9,29 @@ import datetime
 import itertools
 import math
 
-from clients import LIMITS, OPEN_MOST
+from clients import LIMITS, OPEN_MOST, TINY_LIMITS
 from disk import PAGE
 from journal import Disturbance
 from truth import Ledger, Line
 
 FILE_CLOCK = 0.02           # the kernel stamps files with the time of its last tick
+MOST_OLD = 5                # tiles that are told, of a kind
 SEAMS = 2                   # seconds for which a disturbance may be felt after its end
 
 # Which disturbances explain what: connections that were cut, changes that were refused.
 CUTS = ('restart', 'stop_start', 'child_kill', 'parent_kill', 'host_kill')
 NO_DATABASE = ('connections_cut', 'database_crash', 'database_hang')
-REFUSALS = ('state_removed', 'state_readonly', 'seeder_hang', *NO_DATABASE)
+REFUSALS = ('state_removed', 'state_readonly', 'seeder_hang', 'host_pause', *NO_DATABASE)
 ENDS_OF_SEEDER = ('seeder_kill', 'seeder_crash', 'seeder_hang')
-MISSES = ENDS_OF_SEEDER + CUTS + NO_DATABASE + ('graceful', 'state_removed', 'state_readonly')
+MISSES = ENDS_OF_SEEDER + CUTS + NO_DATABASE + ('graceful', 'state_removed', 'state_readonly',
+                                                'low_tide')   # there is hardly any room
 # What ends a seeder, and what keeps one from removing anything.
 NEW_SEEDERS = ENDS_OF_SEEDER + ('graceful', 'restart', 'stop_start', 'parent_kill', 'host_kill',
                                 'host_pause', 'drain')
 HINDRANCES = ('state_removed', 'state_readonly', 'cache_readonly', *NO_DATABASE)
 BACK_OFF = 35               # seconds that the next seeder may wait, and some
 LAG = 5                     # seconds after which every host knows who works
+NO_ROOM, ENDING = 'there is no room for it', 'this process of httpd is ending'
 AGAIN = 10                  # seconds until a removal that failed is tried again
 CLEAN_UPS = 30              # seconds in which a busy machine comes to the end of two
 
@@ -390,8 +393,8 @@ def limit_was_passed(journal):
                    f'unfinished files, {highest} MiB were allowed')
 
 
-def highest_limit(first, puts, begun, ended):
-    """The highest limit that may have been in force in a span, of the first and all later ones."""
+def limits_in_force(first, puts, begun, ended):
+    """The limits that may have been in force in a span, of the first and all later ones."""
     may = [first]
     for put in sorted(puts, key=lambda put: put[1]):
         limit, sent, answered, status = put
@@ -400,7 +403,7 @@ def highest_limit(first, puts, begun, ended):
         if answered and answered < begun:
             may = []
         may.append(limit)
-    return max(may)
+    return may
 
 
 def at_work_since(journal, time):
@@ -417,16 +420,19 @@ def too_much(journal, first, puts, samples):
     """Samples over what was allowed, although a seeder had the time to get down to it."""
     for sample in samples:
         begun = sample.begun - CLEAN_UPS
-        highest = highest_limit(first, puts, begun, sample.ended)
+        highest = max(limits_in_force(first, puts, begun, sample.ended))
         if sample.used > highest and at_work_since(journal, sample.ended) <= begun:
             yield f'{sample.used} bytes at {sample.begun:.3f}, {highest} were allowed'
 
 
+def changes_of_limit(journal):
+    """(bytes, sent, answered, status) of all changes of the limit of everything."""
+    return [(put.value << 20, put.sent, put.answered, put.status) for put in journal.puts]
+
+
 def lowered_limit_was_not_reached(journal):
     """Two clean-ups after a change the cache takes no more than it says, whatever waits."""
-    yield from too_much(journal, LIMITS[1] << 20,
-                        [(put.value << 20, put.sent, put.answered, put.status)
-                         for put in journal.puts], journal.samples)
+    yield from too_much(journal, LIMITS[1] << 20, changes_of_limit(journal), journal.samples)
     for words in too_much(journal, float('inf'),
                           [(put.limit, put.sent, put.answered, put.status)
                            for put in journal.layer_puts], journal.layer_samples):
@@ -463,19 +469,29 @@ def old_data_was_served(journal):
     """What is seen after a truncate or a reseed is of the data that there were before it, or
     younger, be it sent or said to be good still."""
     lines = ledger(journal)
-    for seen in journal.seen:
-        words = lines.older(seen.tileset, seen.tile, seen.versions, seen.sent)
+    yield from first_of_each((
+        (seen.tileset, f'{seen.tile} {seen.sent - journal.begun:.1f} s after the start, {seen.how}',
+         lines.older(seen.tileset, seen.tile, seen.versions, seen.sent))
+        for seen in sorted(journal.seen, key=lambda seen: seen.sent)))
+
+
+def first_of_each(looks):
+    """Sentences for what is too old, of each tile set and kind of task only so many."""
+    told = collections.Counter()
+    for tileset, what, words in looks:
         if words:
-            yield f'{seen.tileset} {seen.tile} at {seen.sent:.3f}, {seen.how}: {words}'
+            kind = tileset, words.split(' after ')[1].split()[0]
+            told[kind] += 1
+            if told[kind] <= MOST_OLD:
+                yield f'{tileset.layer} {tileset.extension} {what}: {words}'
 
 
 def old_data_was_left(journal):
     """Nor is there older data in the end."""
     lines = ledger(journal)
-    for (tileset, tile), versions in sorted(journal.shown.items(), key=str):
-        words = lines.older(tileset, tile, versions, math.inf)
-        if words:
-            yield f'{tileset} {tile}: {words}'
+    yield from first_of_each((tileset, tile, lines.older(tileset, tile, versions, math.inf))
+                             for (tileset, tile), versions in sorted(journal.shown.items(),
+                                                                     key=str))
 
 
 def old_copy_was_confirmed(journal):
@@ -506,13 +522,36 @@ def served_tile_is_wrong(journal):
 
 def was_dropped(journal, failure):
     """Whether a connection was cut on which a child may have retired. Of those that it has accepted
-    last, event drops one now and then without a look at it; it does so without any module."""
-    return failure.status is None and any(failure.sent <= time <= failure.ended
-                                          for time in journal.retired)
+    last, event drops one now and then without a look at it; it does so without any module. A child
+    that has retired waits for no tile while no other one serves."""
+    return (failure.status is None or ENDING in failure.text) and any(
+        failure.sent <= time <= failure.ended for time in journal.retired)
+
+
+def truncates_of_derived(journal):
+    """(layer, from when until when a truncate may have gone on), of layers with derived tiles."""
+    for post in journal.posts:
+        if post.type == 'truncate' and post.tileset.derived >= 0:
+            end = journal.documents.get(post.task, {}).get('finished')
+            yield post.tileset.layer, post.sent, seconds(end) if end else math.inf
+
+
+def is_amid_truncate(truncates, failure):
+    """Whether a tile may have been refused because those that it is made of are being removed."""
+    return failure.status == 503 and any(
+        f'/tms/{layer}/' in failure.what and begun <= failure.ended and failure.sent <= end + SEAMS
+        for layer, begun, end in truncates)
+
+
+def is_for_want_of_room(journal, failure):
+    """Whether a tile was refused because the limit was lower than what is at work."""
+    return failure.status == 503 and NO_ROOM in failure.text and max(TINY_LIMITS) << 20 >= min(
+        limits_in_force(LIMITS[1] << 20, changes_of_limit(journal), failure.sent, failure.ended))
 
 
 def request_failed_for_no_reason(journal):
     """A connection that was cut, or a change that was refused, has a disturbance behind it."""
+    truncates = list(truncates_of_derived(journal))
     for failure in journal.failures:
         kinds = {None: CUTS, 503: REFUSALS, 507: REFUSALS}.get(failure.status, ())
         seams = SEAMS
@@ -520,10 +559,12 @@ def request_failed_for_no_reason(journal):
             kinds, seams = MISSES, BACK_OFF
             if len(journal.hosts) > 1:
                 continue        # a host that stands by makes no tile
-        if not was_dropped(journal, failure) and not any(
-                event.kind in kinds and event.begun <= failure.ended
-                and failure.sent <= (event.ended or failure.sent) + seams
-                for event in journal.disturbances):
+        if was_dropped(journal, failure) or is_amid_truncate(truncates, failure) or \
+                is_for_want_of_room(journal, failure):
+            continue
+        if not any(event.kind in kinds and event.begun <= failure.ended
+                   and failure.sent <= (event.ended or failure.sent) + seams
+                   for event in journal.disturbances):
             yield f'{failure.what}: {failure.status} {failure.text}'
 
 

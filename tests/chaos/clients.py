@@ -12,25 +12,33 @@ from journal import (Failure, Kill, Look, Post, Put, QuotaReading, Read, Reading
                      Write)
 from truth import Copies, Tileset, Wrong
 
-DATA = {'any': 0, 'plain': 100, 'sleepy': 0, 'mood': 50, 'flaky': 50}      # percent of it are sea
+DATA = {'any': 0, 'plain': 100, 'sleepy': 0,        # percent of it are sea
+        'mood': 50, 'tide': 50, 'flaky': 50, 'ebb': 50}
 # red has two formats, green two and a parameter, blue shares its name's beginning with nobody,
 # plain is of one colour
 TILESETS = (Tileset('red'), Tileset('red', 'image/jpeg'), Tileset('green'),
             Tileset('green', style='dark'), Tileset('green', 'image/jpeg', style='dark'),
             Tileset('blue'), Tileset('plain', data='plain', uniform=True))
 LAYERS = sorted({tileset.layer for tileset in TILESETS})
-# Of the painter: one for each way to save requests, and for some pairs of them
-SPARSE = Tileset('sparse', data='mood', uniform=True, pruned=True)
-PAINTED = (Tileset('mood', data='mood'), SPARSE,
+# Of the painter: for each way to save requests, and for each pair of them that a layer may have.
+# Joined are mood, pruned and halved; answers are shared by the two formats of a layer, and by mood
+# and pruned; all but mood link tiles of one colour; what the upstream offers makes requests
+# conditional. No layer derives and prunes
+PAINTED = (Tileset('mood', data='mood'),
+           Tileset('sparse', data='tide', uniform=True, pruned=True, meta=2),
            *(Tileset('pruned', kind, data='mood', uniform=True, pruned=True)
              for kind in ('image/png', 'image/webp')),
-           *(Tileset('derived', kind, data='flaky', uniform=True, derived=3, fails=True)
+           *(Tileset('derived', kind, data='flaky', uniform=True, derived=3, fails=True, meta=2)
+             for kind in ('image/png', 'image/webp')),
+           *(Tileset('halved', kind, data='flaky', uniform=True, derived=1, fails=True)
              for kind in ('image/png', 'image/webp')))
 TIGHT, SLOW = Tileset('tight'), Tileset('slow', data='sleepy')
-ALL_TILESETS = (*TILESETS, *PAINTED, TIGHT, SLOW)
+SUNK = Tileset('sunk', data='ebb', uniform=True, pruned=True, meta=2)
+ALL_TILESETS = (*TILESETS, *PAINTED, SUNK, TIGHT, SLOW)
 ALL_LAYERS = sorted({tileset.layer for tileset in ALL_TILESETS})
 TYPES = ('seed',) * 5 + ('reseed',) * 2 + ('truncate',) * 3
 LAST = 6
+DEEP = 4                    # the last one of painters, who come back to what is there
 OPEN_MOST = 12              # tile sets by reading that the layer `open` may have
 TIGHT_LIMITS = (128 << 10, 192 << 10, 256 << 10, 1 << 20)       # bytes, of one layer
 TINY_LIMITS = (1, 2, 4)     # MiB: less than what is at work

@@ -197,6 +197,7 @@ class Journal:
     shown: dict = dataclasses.field(default_factory=dict)          # {(tile set, tile): versions}
     unserved: list = dataclasses.field(default_factory=list)       # what is wrong at rest
     confirmed: list = dataclasses.field(default_factory=list)      # copies that were old
+    begun: float = 0                                               # when the run began
     rested: float = 0                                              # when all tasks had ended
     retired: list = dataclasses.field(default_factory=list)        # when children of event were
     births: list = dataclasses.field(default_factory=list)         # when seeders had their books

@@ -145,7 +145,7 @@ class Killer:
     def names_slow(self):
         """Each link and rename takes its time, as over a network."""
         for seconds in (self.random.choice((0.002, 0.005)), 0):
-            self.httpd.mischief.name_slowly(self.run.disk.cache, seconds)
+            self.run.name_slowly(seconds)
             if seconds:
                 time.sleep(self.random.uniform(1, 5))
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The upstream: the stub WMS in a process of its own, so that it does not share a Python with the
-clients. Every answer takes a moment that is drawn from its own generator."""
+clients. Its own generator draws how long an answer takes, whether the picture is drawn before that
+or after it, and what it offers to tell whether the picture has changed since."""
 import multiprocessing
 import random
 import signal
@@ -11,7 +12,8 @@ from truth import Painted, Painter
 
 SLOWEST = 0.03              # seconds
 SLEEP = 4                   # seconds, of the layer `sleepy`
-FAILURES = 0.05             # of the requests for the layer `flaky`
+FAILURES = 0.15             # of the requests for the layer `flaky`
+OFFERS = ('', 'etag', 'modified')
 
 
 class Moody(Painted):
@@ -25,11 +27,13 @@ class Moody(Painted):
     def next_fault(self, asked):
         with self.lock:
             self.counter.value += 1
+            self.offer = self.random.choice(OFFERS)
             if asked.get('LAYERS') == 'sleepy':
                 return upstream.Fault('delay', SLEEP)
             if asked.get('LAYERS') == 'flaky' and self.random.random() < FAILURES:
                 return upstream.Fault('status', 500)
-            return upstream.Fault('delay', self.random.uniform(0, SLOWEST))
+            return upstream.Fault(self.random.choice(('delay', 'old_news')),
+                                  self.random.uniform(0, SLOWEST))
 
 
 def serve(seed, counter, truth, pipe):

@@ -32,8 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tseed_capabilities_t *offered = tseed_capabilities_read(data, size, pool);
 
     if (offered) {
-        apr_array_header_t *once = tseed_capabilities_lacks(offered, layer, pool);
-        apr_array_header_t *twice = tseed_capabilities_lacks(offered, layer, pool);
+        int lacks;
+        apr_array_header_t *once = tseed_capabilities_lacks(&lacks, offered, layer, pool);
+        apr_array_header_t *twice = tseed_capabilities_lacks(&lacks, offered, layer, pool);
 
         assert(once->nelts == twice->nelts);
         for (int i = 0; i < once->nelts; i++) {

@@ -10,15 +10,18 @@ import struct
 import tempfile
 
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.select import Select
 
-from tileseed_httpd import wait_until
+from tileseed_httpd import PATIENCE, wait_until
 
-CHROMIUM = shutil.which('chromium')
+# The program itself: the script that is called chromium adds flags that are for a graphics card.
+CHROMIUM = shutil.which('/usr/lib/chromium/chromium') or shutil.which('chromium')
 RESOURCES = pathlib.Path('/usr/lib/chromium/resources.pak')
 AXE = '/*! axe v'
+SHORT = 60    # seconds after which a browser that does nothing counts as hung
 RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 # Notes the timers of a page, so that a test sees when the page will ask again.
@@ -67,6 +70,7 @@ class Browser:
     """A browser with one profile. Its waits are for what the page shows."""
 
     def __init__(self, folder):
+        self.was_touched = False
         options = webdriver.ChromeOptions()
         options.binary_location = CHROMIUM
         for argument in ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage',
@@ -75,8 +79,8 @@ class Browser:
         options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
         self.driver = webdriver.Chrome(options=options,
                                        service=Service(shutil.which('chromedriver')))
-        self.driver.set_script_timeout(120)
-        self.driver.set_page_load_timeout(120)
+        self.driver.set_script_timeout(PATIENCE)
+        self.driver.set_page_load_timeout(PATIENCE)
         self.axe = self.run(f'return {axe_literal()}')   # no page's policy forbids it here
         self.driver.execute_cdp_cmd('Page.addScriptToEvaluateOnNewDocument', {'source': TIMERS})
 
@@ -127,6 +131,19 @@ class Browser:
         for one, choice in zip(self.driver.find_elements('css selector', 'form select'), choices):
             Select(one).select_by_visible_text(choice)
 
+    def is_well(self):
+        """Whether another test may use Chromium: it still does what it is told, and no page was
+        touched in it. One that hung once would cost each test its patience."""
+        if self.was_touched:
+            return False
+        try:
+            self.driver.set_script_timeout(SHORT)
+            answers = self.run('return true')
+            self.driver.set_script_timeout(PATIENCE)
+        except WebDriverException:
+            return False
+        return answers
+
     @contextlib.contextmanager
     def tab(self):
         """A tab of its own."""
@@ -148,8 +165,10 @@ class Browser:
 
     def touch(self, canvas, *fingers):
         """Puts fingers on an element, moves and lifts them. A finger is a list of places, measured
-        from the middle of the element; all fingers have as many. A tab in which a page was touched
-        before may keep two fingers to itself, and magnify any page: use another tab."""
+        from the middle of the element; all fingers have as many. A browser in which a page was
+        touched before may keep two fingers to itself, magnify any page, or hang at the next keys:
+        no other test uses it."""
+        self.was_touched = True
         self.run('arguments[0].scrollIntoView({block: "center"})', canvas)
         middle = self.run('const at = arguments[0].getBoundingClientRect();'
                           'return [at.x + at.width / 2, at.y + at.height / 2]', canvas)
@@ -216,7 +235,7 @@ class Browser:
 
 @contextlib.contextmanager
 def chromium():
-    """A browser, which ends with the test."""
+    """A browser, which ends with the block."""
     with tempfile.TemporaryDirectory(prefix='tileseed-chromium-',
                                      ignore_cleanup_errors=True) as folder:
         browser = Browser(folder)

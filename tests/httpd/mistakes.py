@@ -347,6 +347,8 @@ SOURCES = [
      'TileSeedSource: it is there twice, the first is on line 2 of @ROOT@/ours.conf'),
     (layer(source='!TileSeedSource tms http://h/{z}/{x}/{y}.png\n'),
      "TileSeedSource: 'tms' is unknown, wms, xyz or wmts is expected"),
+    (layer(source='!TileSeedSource xyz http://h/${z}/${x}/${y}.png\n'),
+     'TileSeedSource: a placeholder in the address is written {z}, without the $ of a script'),
     (layer(source='!TileSeedSource xyz http://h/{z}/{x}.png\n'),
      'TileSeedSource: the address does not say which tile: it needs {z}, {x} and one of {y} '
      '{-y}, or {quadkey}, or {bbox}'),
@@ -379,7 +381,19 @@ SOURCES = [
      'TileSeedSource: there are more than 8 addresses'),
     (layer(source='!TileSeedSource wms\n'),
      'TileSeedSource: too few arguments, expected is: wms|wmts|xyz URL|upstream:NAME [URL ...] '
-     '[mode=fallback|share] [missing=error|empty] [NAME=VALUE ...]'),
+     '[mode=fallback|share] [missing=error|empty|LIST] [NAME=VALUE ...]'),
+    (layer(source='!TileSeedSource xyz http://h/{z}/{x}/{y} missing=404,500\n'),
+     "TileSeedSource: missing= has '500'; error, empty, or a list like 404,403,empty-body,"
+     'TileOutOfRange is expected: statuses 204 and 4xx but 429, empty-body, and codes of OGC '
+     'exceptions'),
+    (layer(source='!TileSeedSource xyz http://h/{z}/{x}/{y} missing=emty\n'),
+     "TileSeedSource: missing= has 'emty'; error, empty, or a list like 404,403,empty-body,"
+     'TileOutOfRange is expected: statuses 204 and 4xx but 429, empty-body, and codes of OGC '
+     'exceptions'),
+    (layer(source='!TileSeedSource xyz http://h/{z}/{x}/{y} missing=404,Empty\n'),
+     "TileSeedSource: missing= has 'Empty'; error, empty, or a list like 404,403,empty-body,"
+     'TileOutOfRange is expected: statuses 204 and 4xx but 429, empty-body, and codes of OGC '
+     'exceptions'),
     (layer(source='!TileSeedSource wms ftp://h/wms layers=a\n'),
      'TileSeedSource: the address of a source is written as http://host:port/path or '
      'https://host:port/path'),

@@ -35,7 +35,7 @@ typedef struct {
     _Atomic int64_t is_frozen;  /* below it no name can be changed; 2: and no file be emptied */
     _Atomic int64_t stale;      /* of how many calls below it that open a file one fails: ESTALE */
     _Atomic int64_t repeated;   /* of how many renames below it one is sent twice, as NFS may do */
-    _Atomic int64_t hangs;      /* a write below it waits until that is over: the server is away */
+    _Atomic int64_t hangs;      /* a write, unlink or flock below it waits: no answer */
     _Atomic int64_t naming;     /* microseconds of a link or a rename below it, as over a network */
     char directory[256];
 } mischief_t;
@@ -110,12 +110,23 @@ int pthread_mutex_timedlock(pthread_mutex_t *restrict lock, const struct timespe
 
 /* ---- the disk ---- */
 
-/* Whether a write fails. First it waits as long as the disk does not answer. */
-static int is_full(int file)
+static void await_server(int file)
 {
     while (mischief->hangs && is_below(file)) {
         usleep(10000);
     }
+}
+
+int flock(int file, int how)
+{
+    await_server(file);
+    return (int)syscall(SYS_flock, file, how);
+}
+
+/* Whether a write fails. First it waits as long as the disk does not answer. */
+static int is_full(int file)
+{
+    await_server(file);
     if (!mischief->full || !is_below(file)) {
         return 0;
     }
@@ -280,6 +291,9 @@ int linkat(int from, const char *name, int to, const char *target, int flags)
 int unlinkat(int directory, const char *name, int flags)
 {
     dawdle(directory);
+    if (flags == 0) { /* directories go under the lock of names, which is of all stores */
+        await_server(directory);
+    }
     return is_frozen(directory, 1) ? -1 : (int)syscall(SYS_unlinkat, directory, name, flags);
 }
 

@@ -57,6 +57,14 @@ def agrees(httpd, timeout=30):
     return wait_until(document, timeout, f'agreement of {usage(httpd)} with {disk(httpd)}')
 
 
+def reconcile(httpd):
+    """Has all files counted."""
+    ask(httpd, 'POST', '/rest/diskquota/reconcile')
+    requested = usage(httpd)['reconcile']['requested']
+    wait_until(lambda: (lambda found: found['state'] == 'done' and found['requested'] == requested)(
+        usage(httpd)['reconcile']))
+
+
 class Du(Beside):
     """Somebody who runs du all the time. The seeder, which alone writes, stands still meanwhile:
     what is removed behind du and written before it would be counted twice. One reads at a time, or

@@ -90,7 +90,7 @@ def paint(journal):
     journal.history = History({'any': 0})
     for version, time_ in ((1, 13), (2, 200)):
         journal.history.painted['any', version] = frozenset(range(16))
-        journal.history.add('any', time_, version)
+        journal.history.add('any', time_, version, range(16))
     journal.posts += [
         Post(DERIVED, 'reseed', 0, 2, None, 210, 211, 200, 5),
         Post(DERIVED, 'retry', 0, 2, None, 230, 231, 200, 6, 5, DERIVED.around(LOST))]
@@ -425,6 +425,33 @@ def test_counts_of_a_host_that_is_killed(kind, found):
 def test_refusals_of_several_hosts(hosts, what, found):
     """A host that stands by makes no tile; it accepts tasks all the same."""
     journal = Journal(hosts=hosts, failures=[Failure(what, 90, 91, 503)])
+    assert len(list(checker.request_failed_for_no_reason(journal))) == found
+
+
+@pytest.mark.parametrize('layer, sent, found', [
+    ('derived', 90, 0), ('derived', 120, 1), ('red', 90, 1)])
+def test_refusals_amid_a_truncate(layer, sent, found):
+    """Nothing is made of tiles that are being removed."""
+    post = Post(DERIVED, 'truncate', 0, 2, None, 80, 81, 200, 1)
+    journal = Journal(posts=[post], documents={1: document(post, 'DONE')}, failures=[
+        Failure(f'GET /tiles/tms/{layer}/small/0/0/0.png', sent, sent + 1, 503)])
+    assert len(list(checker.request_failed_for_no_reason(journal))) == found
+
+
+@pytest.mark.parametrize('limit, sent, found', [
+    (2, 90, 0), (2, 120, 1), (8, 90, 1)])
+def test_refusals_for_want_of_room(limit, sent, found):
+    """There is none while a client has set a very low limit."""
+    journal = Journal(puts=[Put(limit, 80, 81, 200), Put(16, 100, 101, 200)], failures=[Failure(
+        'GET /tiles/tms/derived/small/0/0/0.png', sent, sent + 1, 503, checker.NO_ROOM)])
+    assert len(list(checker.request_failed_for_no_reason(journal))) == found
+
+
+@pytest.mark.parametrize('retired, found', [(91, 0), (89, 1)])
+def test_refusals_of_a_child_that_retires(retired, found):
+    """It may have done so amid the request."""
+    journal = Journal(retired=[retired], failures=[
+        Failure('GET /tiles/tms/red/small/0/0/0.png', 90, 97, 503, checker.ENDING)])
     assert len(list(checker.request_failed_for_no_reason(journal))) == found
 
 

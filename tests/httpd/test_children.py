@@ -223,6 +223,7 @@ def fenced(httpd, path):
     return answer if answer.status == 503 else None
 
 
+@one_mpm
 def test_board_of_another_build(httpd, upstream):
     """The next generation makes its own: tasks go on, what an old child accepts is done, and none
     is shown what the new one has left behind."""

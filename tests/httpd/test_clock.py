@@ -74,6 +74,7 @@ def test_clock_is_set_under_tasks(httpd, upstream, days):
     assert seeder_of(httpd) == seeder
 
 
+@one_mpm
 def test_clock_is_set_between_two_lives(httpd, upstream):
     """A task goes on in an httpd that was started a day earlier than the one that accepted it."""
     mischief = httpd.make_mischief()

@@ -420,6 +420,7 @@ def test_schema(httpd, upstream, shared_postgres, make_state):
 
 
 @pytest.mark.sqlite
+@one_mpm
 def test_tasks_go_on(httpd, upstream, pgsql):
     """Twice in the middle of a task: over, and the task is done there; back, and the next one is
     done here. Ids, counts, the history and the books are as if nothing had happened."""

@@ -11,7 +11,7 @@ import signal
 import pytest
 
 from database import opened
-from quota import known, put, size, usage
+from quota import known, put, reconcile, size, usage
 from rest import JSON, ask, kind
 from seeding import (FEW, REST, begin, coords, done, ended, files, geowebcache_path, layer,
                      seeder_of, stub, task)
@@ -97,6 +97,7 @@ def kill_seeder(httpd):
 
 
 @pytest.mark.main_path
+@one_mpm
 def test_cells_are_what_the_disk_has(httpd, upstream):
     """After a seed, a truncate, a kill, a start, an eviction and the end of all."""
     httpd.expect('TS0066: the disk quota is on and would remove a large part')
@@ -132,14 +133,6 @@ def test_killed_amid_a_seed(httpd, upstream):
     kill_seeder(httpd)
     ended(httpd, number)
     assert all_agree(httpd)['share'] == 16 * [1000]
-
-
-def reconcile(httpd):
-    """Has all files counted."""
-    ask(httpd, 'POST', '/rest/diskquota/reconcile')
-    requested = usage(httpd)['reconcile']['requested']
-    wait_until(lambda: (lambda found: found['state'] == 'done' and found['requested'] == requested)(
-        usage(httpd)['reconcile']))
 
 
 def age_by_files(httpd, found, column, row):

@@ -136,7 +136,8 @@ def test_check_of_what_needs_somebody():
     def aborted(number, **more):
         return task(number, state='ABORTED', reason=f'why {number}', bounds=[1, 1, 2, 2],
                     reasonCode='FAILURE_LIMIT', **more)
-    tasks = [task(9, zoomStop=9, bounds=[0, 0, 3, 3]), task(8, state='RUNNING', retryOf=7,
+    tasks = [{**aborted(10, layer='fourth'), 'state': 'DONE', 'tilesFailed': 7},
+             task(9, zoomStop=9, bounds=[0, 0, 3, 3]), task(8, state='RUNNING', retryOf=7,
                                                             finished=None),
              aborted(7), aborted(6), aborted(5, layer='other'),
              {**aborted(4, layer='third'), 'reasonCode': 'TERMINATED'},
@@ -150,8 +151,8 @@ def test_check_of_what_needs_somebody():
         done = run('check', url=stub.url)
     assert done.returncode == 1, done
     for words in ('the host web2 is dead', 'removes a large part of the cache from 2026-11-22T07',
-                  'task 5 was aborted: why 5; task 3 was aborted: why 3; task 2 was',
-                  '1 more tasks were aborted'):
+                  '7 tiles of task 10 failed; task 5 was aborted: why 5; task 3 was aborted: why 3',
+                  '2 more tasks were aborted or have failed tiles'):
         assert words in done.stdout, (words, done)
     assert not re.search('task [4679] was', done.stdout), done
 
@@ -402,6 +403,21 @@ def test_usage():
     assert 'used 4.0 KiB of 8.0 KiB (50.0 %)' in plain.stdout and 'STYLES=night' in plain.stdout
     assert '25.0 %' in zoom.stdout
     assert old.returncode == 6 and 'does not tell the usage by zoom' in old.stderr, old
+
+
+def test_removing_a_tile_set():
+    """What is configured no more is forgotten or removed by its number, and removed only when the
+    user says so."""
+    with Stub({'DELETE diskquota/usage/3.json': '', 'DELETE diskquota/usage/3.json?tiles=remove': ''
+               }) as stub:
+        forgotten, removed = (run('quota', *words, '3', url=stub.url)
+                              for words in (['forget'], ['remove', '--yes']))
+        asked = run('quota', 'remove', '3', url=stub.url)
+        wrong = [run('quota', 'remove', '--yes', *words, url=stub.url)
+                 for words in ([], ['x'], ['0'])]
+    assert 'its tiles stay' in forgotten.stdout and 'are being removed' in removed.stdout
+    assert asked.returncode == 2 and 'needs --yes' in asked.stderr, asked
+    assert all(one.returncode == 2 and 'the ID of a tile set' in one.stderr for one in wrong), wrong
 
 
 def test_drain_without_another_host():

@@ -134,7 +134,7 @@ def test_levels_are_near_to_the_upstreams_own(httpd, imagery, kind, options, wor
 
 @one_mpm
 def test_a_reseed_derives_what_has_changed(httpd, imagery):
-    """One metatile of the lowest level is another: the metatiles above it are made again."""
+    """One metatile of the lowest level is another: the tiles above it are made again."""
     httpd.start(REST + stub(imagery, 'TileSeedDerive zoom=0-2', options='link-uniform=off'))
     done(httpd, 'stub', zoomStop=3)
     document = done(httpd, 'stub', zoomStop=3, type='reseed')
@@ -143,9 +143,9 @@ def test_a_reseed_derives_what_has_changed(httpd, imagery):
     before = {name: os.stat(httpd.path('cache') / name).st_ino for name in files(httpd)}
     imagery.repainted = {(0, 0, 250, 250)}
     document = done(httpd, 'stub', zoomStop=3, type='reseed')
-    assert counts(document) == (13, everything - 13, 0, 0)
+    assert counts(document) == (7, everything - 7, 0, 0)
     after = {name: os.stat(httpd.path('cache') / name).st_ino for name in files(httpd)}
-    assert sum(after[name] != before[name] for name in before) == 13
+    assert sum(after[name] != before[name] for name in before) == 7
     assert_near(picture(httpd, (0, 0, 0)), halves(httpd, (0, 0, 0)))
     path(httpd, (1, 1, 1)).unlink()         # a missing tile of unchanged ones is made again
     assert counts(done(httpd, 'stub', zoomStop=3, type='reseed'))[0] >= 1

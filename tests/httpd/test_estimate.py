@@ -36,6 +36,7 @@ def estimate(httpd, name, **members):
     return found['estimate']
 
 
+@one_mpm
 def test_nothing_was_measured_yet(httpd, upstream):
     """The tiles are counted, what they will take nobody knows; and nothing is made by asking."""
     httpd.start(REST + stub(upstream))
@@ -78,6 +79,7 @@ def test_readers_may_ask(httpd, upstream):
             'zoomStop 99 reduced to 7, the last level of layer stub in small')
 
 
+@one_mpm
 def test_second_seed_of_a_layer(httpd):
     """Bytes and tiles of a real map within a factor of 1.5 of what then happens."""
     httpd.start(REST + world('TileSeedGrid EPSG:4326', 'TileSeedReseed all'))

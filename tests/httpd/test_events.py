@@ -227,6 +227,7 @@ def try_to_post(httpd):
 
 
 @pytest.mark.sqlite
+@one_mpm
 def test_state_directory_is_full(httpd, slow, small_disk):
     """A POST says so, what runs loses nothing, and when there is room all is as it was."""
     httpd.expect('disk is full|No space left|state database|can\'t record the task')
@@ -258,6 +259,7 @@ def test_state_directory_is_full(httpd, slow, small_disk):
 
 
 @pytest.mark.sqlite
+@one_mpm
 def test_state_directory_is_over_quota(httpd, upstream):
     """A quota of the file system that is used up is a full disk."""
     httpd.expect('state database|can\'t record the task')
@@ -302,6 +304,7 @@ def test_task_that_waits_for_the_state_directory(httpd, upstream, last, error, r
 
 
 @pytest.mark.sqlite
+@one_mpm
 def test_database_is_replaced_under_a_task(httpd, slow):
     """What the new one does not know ends at once, as the log says; ids go on."""
     httpd.expect('TS0100: the state database .* was removed')
@@ -318,6 +321,7 @@ def test_database_is_replaced_under_a_task(httpd, slow):
 
 
 @pytest.mark.sqlite
+@one_mpm
 def test_log_of_the_database_is_removed(httpd, slow):
     """Nothing that was answered is lost with it."""
     httpd.expect('tileseed.db-wal|state database|can\'t record the task')
@@ -334,6 +338,7 @@ def test_log_of_the_database_is_removed(httpd, slow):
 
 
 @pytest.mark.sqlite
+@one_mpm
 def test_state_directory_goes_away_and_comes_back(httpd, slow):
     """503 while it is away, and nobody makes another one; afterwards the same tasks and ids."""
     httpd.expect('state dir|state database|lock file|the seeder ended|can\'t record the task')
@@ -356,6 +361,7 @@ def test_state_directory_goes_away_and_comes_back(httpd, slow):
 
 
 @pytest.mark.sqlite
+@one_mpm
 def test_damaged_database(httpd, upstream):
     """httpd starts, sets the file aside as it is, says so, and ids go on."""
     httpd.expect('the state database was damaged')
@@ -414,6 +420,7 @@ def set_version(database, version):
 
 
 @pytest.mark.sqlite
+@one_mpm
 def test_database_of_a_newer_version(httpd, upstream):
     """httpd starts and answers 503, the file stays as it is; a database of ours is used at once."""
     httpd.expect('newer mod_tileseed|state dir|state database|can\'t record the task')
@@ -441,6 +448,7 @@ def test_database_of_a_newer_version(httpd, upstream):
 
 # The cache directory
 
+@one_mpm
 def test_cache_directory_is_full(httpd, upstream, small_disk):
     """The task pauses, says why, and goes on by itself when there is room; no tile is cut short."""
     httpd.expect('is paused')

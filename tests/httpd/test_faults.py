@@ -3,7 +3,8 @@
 """An upstream that misbehaves: its answers become failures with a cause, never tiles."""
 import pytest
 
-from seeding import REST, begin, counts, done, ended, failures, files, stub
+from seeding import REST, begin, counts, done, ended, failures, files, geowebcache_path, stub
+from test_tiles import TILES, fetch
 from tileseed_httpd import one_mpm
 from upstream import Fault
 
@@ -18,7 +19,7 @@ FAULTS = {
     '404': (Fault('status', 404), '404'),
     'drip': (Fault('drip', 0.5), 'answer not complete within 2 s'),
     'hang': (Fault('hang'), 'no answer within 2 s'),
-    'mistyped': (Fault('mistyped'), '200 with data called text'),
+    'mistyped': (Fault('mistyped'), 'wrong type: image/png called text/plain'),
     'huge': (Fault('huge', 4 << 20), 'answer longer than 1056768 bytes'),    # 32 x 32 pixels
 }
 
@@ -109,6 +110,51 @@ def test_some_failures_are_said(httpd, upstream):
     assert ':warn' in line and '1 metatile failed' in line
     document = done(httpd, 'stub', zoomStop=1)
     assert document['reason'] is None and document['tilesFailed'] == 0
+
+
+@one_mpm
+def test_a_link_in_place_of_a_tile(httpd, upstream):
+    """It is no tile for a seed either, and both a seed and a request put the tile there."""
+    httpd.start(REST + TILES + stub(upstream))
+    done(httpd, 'stub', zoomStop=1)
+    tile = httpd.path('cache') / geowebcache_path('stub', 'small', 'png', (1, 0, 0))
+    httpd.path('other').write_bytes(b'other')
+    for make in (lambda: counts(done(httpd, 'stub', zoomStop=1)) == (1, 4, 0, 0),
+                 lambda: fetch(httpd, '/tiles/stub/small/1/0/1.png').body != b'other'):
+        tile.unlink()
+        tile.symlink_to(httpd.path('other'))
+        assert make()
+        assert tile.is_file() and not tile.is_symlink()
+
+
+@one_mpm
+def test_a_directory_in_place_of_a_tile(httpd, upstream):
+    """That tile alone is not stored: its metatile fails and the cause names it, all others are
+    made, and requests get what they ask for. A tile below a derived one that no tile can be is
+    named as well."""
+    httpd.expect('1 metatile failed')
+    httpd.start(REST + TILES + stub(upstream, 'TileSeedDerive zoom=1-1'))
+    done(httpd, 'stub', zoomStart=2, zoomStop=2)
+    tile, neighbour = (httpd.path('cache') / geowebcache_path('stub', 'small', 'png', (2, x, 3))
+                       for x in (3, 2))
+    tile.unlink()
+    neighbour.unlink()
+    tile.mkdir()
+    document = ended(httpd, begin(httpd, 'stub', zoomStart=2, zoomStop=2))
+    assert (document['state'], counts(document)) == ('DONE', (1, 14, 0, 1))
+    assert document['reason'] == (
+        f"1 metatile failed, the last one: {tile} can't be replaced: Is a directory")
+    assert [row[:4] for row in failures(httpd, document['id'])] == [
+        (2, 2, 2, f"{tile} can't be replaced: Is a directory")]
+    neighbour.unlink()
+    assert 'stored' in fetch(httpd, '/tiles/stub/small/2/2/0.png').headers['Cache-Status']
+    assert 'stored' not in fetch(httpd, '/tiles/stub/small/2/3/0.png').headers['Cache-Status']
+    tile.rmdir()
+    with open(tile, 'wb') as file:
+        file.truncate(1 << 30)
+    document = ended(httpd, begin(httpd, 'stub', zoomStart=1, zoomStop=1))
+    assert counts(document) == (3, 0, 0, 1)
+    assert f'{tile}: File too large' in document['reason']
 
 
 @one_mpm

@@ -31,6 +31,7 @@ def post(httpd, form, address=STATES, **more):
     return task(httpd, number)
 
 
+@one_mpm
 def test_seed_form(httpd, upstream):
     """A seed request with the rules of one, whatever the label of the body."""
     serve(httpd, upstream)
@@ -105,6 +106,7 @@ def test_seed_form_that_cannot_be(httpd, upstream, fields, message):
     assert refused(httpd, 400, 'POST', STATES, body) == message
 
 
+@one_mpm
 def test_thread_form_terminates_one_task(httpd, upstream):
     """The page lists it; its neighbours go on."""
     serve(httpd, upstream)

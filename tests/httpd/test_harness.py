@@ -94,6 +94,7 @@ def test_children_are_ordinary_users(plain_httpd):
         assert all(os.stat(f'/proc/{pid}').st_uid == os.geteuid() for pid in children)
 
 
+@one_mpm
 def test_an_unexpected_line_is_a_complaint(plain_httpd):
     """A refusal is logged as an error and must have been expected."""
     plain_httpd.start()

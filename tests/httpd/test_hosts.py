@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Several hosts with one database: one works, the others stand by and take over."""
+import base64
+import concurrent.futures
 import json
 import os
 import signal
@@ -283,6 +285,26 @@ def test_the_shortest_lease(quick):
     quick.works(other)
 
 
+def test_a_standby_that_holds_back(quick):
+    """It stood still while the host that works died, so that it might have missed the renewals of a
+    host that is alive: it says so, waits for them, and takes over."""
+    quick.lease = '3s'
+    one, other = two(quick)
+    for host in (one, other):
+        host.expect(LOST)
+    pid = quick.pause(other)
+    quick.kill(one)
+    one.expect(UNCLEAN)
+    with opened(other) as state:
+        wait_until(lambda: state.execute(
+            "SELECT until + 2000000 < EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 FROM host"
+            " WHERE name = 'web1'").fetchone()[0], what='a lease that ended a while ago')
+    os.kill(pid, signal.SIGCONT)
+    quick.works(other)
+    assert ("TS0095: host 'web2' holds back, although host 'web1' has not renewed its lease: the "
+            "database was away for this host, so that host gets") in other.error_log()
+
+
 def test_three_hosts_die_in_turn(quick):
     """Each amid a seed, and comes back: all tiles are there once, and counted once."""
     hosts = [*two(quick), quick.add()]
@@ -513,6 +535,30 @@ def test_two_hosts_with_one_name(fleet):
     assert "another httpd is alive as host 'web1'" in twin.error_log()
     assert 'TileSeedHost' in twin.error_log()
     assert fleet.state(one) == 'WORKING' and fleet.state(twin) == 'NO_STATE'
+
+
+def test_a_tile_of_another_host_is_looked_at(fleet, upstream):
+    """What another host has made is served if it begins as a tile of the format does, and is not
+    larger than any; else the client is to ask again."""
+    upstream.always = Fault('held')
+    fleet.lines = ('TileSeedOnMiss fetch',)
+    other = [fleet.add(more=TILES_LOCATION) for _ in range(2)][1]
+    png = b'\x89PNG\r\n\x1a\n'
+    made = [png + bytes(100), b'<html>', png[:6], b'\xff\xd8\xff\xe0' + bytes(100),
+            png + bytes(256 * 256 * 16 + 65536)]
+    answers = []
+    with opened(other) as state, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        for data in made:
+            answer = pool.submit(other.get, '/tiles/stub/small/3/4/4.png')
+            change = (f"UPDATE miss SET outcome = 1, tile = '{base64.b64encode(data).decode()}'"
+                      ' WHERE outcome < 0 RETURNING number')
+            wait_until(lambda sql=change: state.execute(sql).fetchall(), what='the question')
+            answers.append(answer.result())
+    upstream.released.set()
+    assert [one.status for one in answers] == [200, 503, 503, 503, 503]
+    assert answers[0].body == made[0]
+    assert all('no tile of this format' in one.text for one in answers[1:])
+    assert f'no tile {fleet.store}' in other.error_log()
 
 
 def test_a_newer_module_has_migrated_the_database(quick):

@@ -168,6 +168,7 @@ def connected(upstream):
     return sum(line.split()[2].endswith(port) and line.split()[3] == '01' for line in lines)
 
 
+@one_mpm
 def test_upstream_that_hangs(httpd, upstream):
     """Many transfers that never end do not keep a termination waiting, and are closed at once."""
     upstream.always = Fault('hang')
@@ -188,6 +189,7 @@ def test_upstream_that_hangs(httpd, upstream):
 
 
 @pytest.mark.pgsql
+@one_mpm
 def test_no_tile_after_the_answer(httpd, upstream):
     """While tiles are being written: what the answer lists writes no more."""
     upstream.always = Fault('delay', 0.01)
@@ -272,6 +274,7 @@ def test_seeder_that_does_not_answer(httpd, upstream):
     assert listed(httpd) == []
 
 
+@one_mpm
 def test_many_at_once(httpd, upstream):
     """Several clients terminate everything: each task is on exactly one of their pages."""
     serve(httpd, upstream, 'TileSeedThreads 4\n')

@@ -431,6 +431,46 @@ def test_two_httpds_in_one_store_are_noticed(httpd, other_httpd, upstream):
     assert (warned(httpd), warned(other_httpd)) == (0, 1)
 
 
+@one_mpm
+def test_a_store_that_hangs_keeps_no_other_from_its_lock(httpd, upstream):
+    """Each store's directory is locked, though the file server of one is away."""
+    mischief = httpd.make_mischief()
+    httpd.expect('another httpd works in the store directory')      # us, looking for locks
+    stores = [httpd.folder(name) for name in ('first', 'second', 'third')]
+    config = REST + stub(upstream).replace('@ROOT@/cache', str(stores[0]))
+    for store in stores[1:]:
+        config += layer(store.name, 'TileSeedSource wms upstream:stub layers=any',
+                        'TileSeedGrid small').replace('@ROOT@/cache', str(store))
+    mischief.hang(stores[1], True)
+    httpd.start(config)
+    wait_until(lambda: locked(stores[0]) and locked(stores[2]), what='the locks of the others')
+    assert not locked(stores[1])
+    mischief.hang(stores[1], False)
+    wait_until(lambda: locked(stores[1]), what='the last lock')
+
+
+@one_mpm
+def test_a_store_that_hangs_holds_no_other(httpd, upstream):
+    """It has all workers and seeding threads when a task of another store comes, which is done."""
+    mischief = httpd.make_mischief()
+    ill = httpd.folder('ill')
+    httpd.expect('TS0103')
+    httpd.start(REST + 'TileSeedWorkers 1\nTileSeedThreads 1\n' + stub(upstream)
+                + layer('ill', 'TileSeedSource wms upstream:stub layers=any',
+                        'TileSeedGrid small').replace('@ROOT@/cache', str(ill)))
+    mischief.hang(ill, True)
+    held = begin(httpd, 'ill', zoomStop=LAST)
+    wait_until(lambda: any(path.is_file() for path in ill.rglob('*')), what='a tile begun')
+    done(httpd, 'stub', zoomStop=LAST)
+    found = task(httpd, held)
+    assert (found['state'], found['reasonCode']) == ('RUNNING', 'STORE')
+    wait_until(lambda: f'TS0103: the store {ill} has not answered' in httpd.error_log())
+    mischief.hang(ill, False)
+    assert ended(httpd, held)['state'] == 'DONE'
+    wait_until(lambda: f'TS0104: the store {ill} answers again' in httpd.error_log())
+    assert httpd.error_log().count('TS0103') == 1
+
+
 def locked(directory):
     """Whether somebody holds a directory's lock."""
     descriptor = os.open(directory, os.O_RDONLY)

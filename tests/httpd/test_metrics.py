@@ -49,6 +49,7 @@ def asks(httpd, accept, path='/metrics'):
 
 @pytest.mark.main_path
 @needs_promtool
+@one_mpm
 def test_scrape(httpd, upstream):
     """promtool finds nothing wrong with what is told after some work, on any MPM."""
     httpd.expect('failed answers? of the upstream')
@@ -233,6 +234,7 @@ def tiles_told(told):
     })
 
 
+@one_mpm
 def test_tasks_usage_and_upstream(httpd, upstream):
     """The sums are those of the tasks' documents, of the usage, and of what the upstream saw."""
     httpd.expect('failed')

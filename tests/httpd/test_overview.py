@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -56,6 +57,7 @@ def ask_again(httpd, answer, path='/rest/overview.json'):
     return httpd.get(path, headers={'If-None-Match': answer.headers['ETag']})
 
 
+@one_mpm
 def test_an_idle_server(httpd, upstream):
     """Everything is there, and what is used is what usage.json says."""
     httpd.start(REST + stub(upstream))
@@ -78,6 +80,7 @@ def test_an_idle_server(httpd, upstream):
     assert [one['upstream'] for one in found['upstreams']] == ['stub']
 
 
+@one_mpm
 def test_the_same_document_is_not_sent_twice(httpd, upstream):
     """Until something happens; whichever child is asked."""
     upstream.always = Fault('held')
@@ -293,22 +296,50 @@ def test_an_upstream_that_answers_in_vain(httpd, upstream):
                         'TileSeedGrid small', 'TileSeedMetatile 1x1'))
     for fault, cause in FAILING.values():
         upstream.decide = lambda asked, fault=fault: None if asked['LAYERS'] == 'good' else fault
-        document = ended(httpd, begin(httpd, 'stub', zoomStop=2, type='reseed'))
-        assert document['reasonCode'] == 'NOTHING_MADE', document
+        number = begin(httpd, 'stub', zoomStop=2, type='reseed')
+        wait_until(lambda number=number, cause=cause: task(httpd, number)['reasonCode'] == (
+            'REFUSED' if cause.startswith('401') else 'NOTHING_MADE'))
         wait_until(lambda: the_upstream(httpd)['state'] == 'FAILING')
         done(httpd, 'good', zoomStop=2, type='reseed')
-        found = the_upstream(httpd)
+        found = wait_until(lambda: (lambda one: one['recentFailed'] < one['recentAnswers'] and one)(
+            the_upstream(httpd)))
         assert found['state'] == 'FAILING' and cause in found['cause'], found
         assert found['failingLayer'] == 'stub'
-        assert 0 < found['recentFailed'] < found['recentAnswers']
+        assert found['recentFailed'] > 0
         assert [one['state'] for one in overview(httpd)['upstreams']] == ['FAILING']
         check = run('check', url=httpd.url('/rest'))
         assert 'the upstream stub is FAILING for stub: ' in check.stdout, check
         assert '<td>stub</td><td>FAILING</td>' in httpd.get('/server-status').text
+        terminate(httpd)
         upstream.decide = lambda asked: None
         done(httpd, 'stub', zoomStop=0, type='reseed')
         wait_until(lambda: the_upstream(httpd)['state'] == 'WELL')
         assert the_upstream(httpd)['cause'] is None
+
+
+@one_mpm
+def test_an_upstream_that_failed_is_asked_though_nobody_waits(httpd, upstream):
+    """By one request for each layer that fails there, when somebody wants it: with the good answer
+    it is well."""
+    httpd.expect('TS0023|TS0053')
+    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream, meta='1x1')
+                + layer('other', 'TileSeedSource wms upstream:stub layers=other',
+                        'TileSeedGrid small', 'TileSeedMetatile 1x1')
+                + layer('good', 'TileSeedSource wms upstream:stub layers=good',
+                        'TileSeedGrid small', 'TileSeedMetatile 1x1'))
+    upstream.always = Fault('status', 500)
+    for name in 'stub', 'other':
+        assert ended(httpd, begin(httpd, name, zoomStop=1))['state'] == 'ABORTED'
+    wait_until(lambda: the_upstream(httpd)['state'] == 'FAILING')
+    asked = len(upstream.times)
+    assert httpd.post('/rest/upstreams/again/good').status == 200
+    wait_until(lambda: the_upstream(httpd)['recentFailed'] == asked + 2)
+    assert the_upstream(httpd)['state'] == 'FAILING'
+    upstream.always = None
+    assert httpd.post('/rest/upstreams/again/good').status == 200
+    wait_until(lambda: the_upstream(httpd)['state'] == 'WELL')
+    assert len(upstream.times) == asked + 4
+    assert sorted(one['LAYERS'] for one in upstream.requests[asked:]) == ['any'] * 2 + ['other'] * 2
 
 
 @one_mpm
@@ -380,6 +411,28 @@ def test_a_seeder_that_hangs(httpd, upstream, database):
     finally:
         os.kill(pid, signal.SIGCONT)
     wait_until(lambda: overview(httpd)['seeder']['responding'])
+
+
+@one_mpm
+def test_a_parent_that_dies(httpd, upstream):
+    """Children answer on without a seeder: tasks say what they wait for, and show no pace."""
+    httpd.expect('AH00098')
+    start(httpd, REST + stub(upstream))
+    upstream.always = Fault('delay', 0.1)
+    number = begin(httpd, 'stub', zoomStop=6)
+    wait_until(lambda: task(httpd, number)['tilesPerSecond'])
+    httpd.process.kill()
+    httpd.process.wait()
+    wait_until(lambda: overview(httpd)['seeder']['state'] == 'STOPPED')
+    found = task(httpd, number)
+    assert (found['state'], found['reasonCode']) == ('RUNNING', 'HOST'), found
+    assert found['tilesPerSecond'] is None and 'seeder has stopped' in found['reason'], found
+    seen = [httpd.get('/rest/hosts.json').json()['hosts'][0] for _ in range(2)]
+    assert seen[0]['state'] == 'DEAD', seen
+    first, second = (datetime.fromisoformat(one['lastSeen']) for one in seen)
+    assert abs(second - first) <= timedelta(milliseconds=1), seen    # of the last sign of life
+    httpd.kill_processes()
+    wait_until(lambda: not httpd.processes())
 
 
 @one_mpm

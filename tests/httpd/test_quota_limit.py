@@ -69,6 +69,22 @@ def test_seed_larger_than_the_quota(httpd, upstream):
 
 
 @one_mpm
+def test_removals_that_hang_keep_no_other_store_from_making_room(httpd, upstream):
+    """They are of the oldest pages, and all that may go on at once. The room comes from the pages
+    of another store."""
+    mischief = httpd.make_mischief()
+    httpd.expect('TS0103')
+    ill = httpd.folder('ill')
+    serve(httpd, upstream, after=layer('ill', *OTHER).replace('@ROOT@/cache', str(ill)))
+    put(httpd, enabled=True, globalExpirationPolicyName='LRU', globalQuota=size(8, 'MiB'))
+    done(httpd, 'ill', zoomStart=5, zoomStop=5, threadCount=4)
+    mischief.hang(ill, True)
+    assert done(httpd, 'stub', zoomStop=6, threadCount=4)['tilesFailed'] == 0
+    assert f'TS0103: the store {ill} has not answered' in httpd.error_log()
+    mischief.hang(ill, False)
+
+
+@one_mpm
 def test_usage_while_pages_go_slowly(httpd, upstream):
     """Who asks meanwhile is never told of more than the limit."""
     mischief = httpd.make_mischief()

@@ -270,6 +270,7 @@ def test_changes_at_the_same_time(httpd, upstream):
 
 @pytest.mark.pgsql
 @pytest.mark.parametrize('how', ['stop', 'kill', 'graceful', 'seeder'])
+@one_mpm
 def test_changes_are_durable(httpd, upstream, how):
     """Once a PUT is answered it stands, whatever ends."""
     serve(httpd, upstream, 'TileSeedDiskQuota off 500MiB\n')

@@ -11,8 +11,8 @@ import pytest
 from database import opened
 from quota import agrees, disk, known, put, size, usage
 from rest import JSON, ask, kind
-from seeding import (FEW, GRIDS, REST, done, files, geowebcache_path, halt, layer, parameter_hash,
-                     seeder_of, stub, world)
+from seeding import (FEW, GRIDS, REST, done, empty_folders, files, geowebcache_path, halt, layer,
+                     parameter_hash, seeder_of, stub, world)
 from tileseed_httpd import folder_elsewhere, one_mpm, wait_until
 
 OTHER = ('TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small',
@@ -154,9 +154,20 @@ def rows(httpd, base='/rest'):
     return {one['layer']: one['tilesets'] for one in usage(httpd, base)['layers']}
 
 
-def wish_gone(httpd, number, status=200, base='/rest'):
+def wish_gone(httpd, number, status=200, base='/rest', query=''):
     """Has a tile set forgotten; returns what is said."""
-    return ask(httpd, 'DELETE', f'{base}/diskquota/usage/{number}.json', status=status).body
+    return ask(httpd, 'DELETE', f'{base}/diskquota/usage/{number}.json{query}', status=status).body
+
+
+def remove_tiles(httpd, number, status=200, base='/rest'):
+    """Has the tiles of a tile set removed; returns what is said."""
+    return wish_gone(httpd, number, status, base, '?tiles=remove')
+
+
+def lapsed(httpd):
+    """(layer, format, STYLES) -> number of the tile sets that are configured no more."""
+    return {(name, one['format'], one['parameters'].get('STYLES')): one['id']
+            for name, tilesets in rows(httpd).items() for one in tilesets if not one['configured']}
 
 
 @one_mpm
@@ -185,6 +196,149 @@ def test_forgetting(httpd, upstream):
     assert wish_gone(httpd, third) == b''
     wait_until(lambda: set(rows(httpd)) == {'stub', 'other'})
     assert files(httpd) == kept
+
+
+STYLES = 'TileSeedParameter STYLES default=day value=night'
+PNG = 'TileSeedFormat image/png'
+JPEG = 'TileSeedFormat image/jpeg'
+
+
+@one_mpm
+def test_removing_tiles(httpd, upstream):
+    """The tiles of what is configured no more go when asked to, whatever their layout was: of a
+    layer, of a value and of a format. All else stays, the shared files of others among it."""
+    main = stub(upstream, STYLES, PNG, JPEG)
+    httpd.start(REST + main + layer('other', *OTHER, store='xyz') + layer('third', *OTHER))
+    done(httpd, 'stub', zoomStop=2)
+    kept = files(httpd)
+    done(httpd, 'stub', zoomStop=2, format='image/jpeg')
+    done(httpd, 'stub', zoomStop=2, parameters={'entry': {'string': ['STYLES', 'night']}})
+    for name in ('other', 'third'):
+        done(httpd, name, zoomStop=3)
+    agrees(httpd)
+    with_third = {name for name in files(httpd) if name.startswith('third')} | kept
+    httpd.stop()
+    few = FEW.replace('other', 'stub')
+    httpd.start(REST + few + stub(upstream, STYLES.replace('night', 'dusk'), PNG))
+    wait_until(lambda: usage(httpd)['complete'])
+    gone = lapsed(httpd)
+    (main,) = {one['id'] for one in rows(httpd)['stub']} - set(gone.values())
+    assert set(gone) == {('stub', 'image/jpeg', 'day'), ('stub', 'image/png', 'night'),
+                         ('other', 'image/png', None), ('third', 'image/png', None)}
+    third = gone.pop(('third', 'image/png', None))
+    assert b'tiles must be keep or remove' in wish_gone(httpd, third, 400, query='?tiles=away')
+    assert b'is configured: truncate it' in remove_tiles(httpd, main, 409)
+    assert b'TileSeedLayers' in remove_tiles(httpd, third, 403, '/few/rest')
+    for number in gone.values():
+        assert remove_tiles(httpd, number) == b''
+    wait_until(lambda: list(lapsed(httpd).values()) == [third])
+    assert files(httpd) == with_third and not empty_folders(httpd)
+    found = usage(httpd)
+    assert (found['bytes'], found['files']) == disk(httpd, 'stub')
+    assert wish_gone(httpd, third, query='?tiles=keep') == b''
+    wait_until(lambda: set(rows(httpd)) == {'stub'})
+    assert files(httpd) == with_third
+
+
+def note(httpd, name):
+    """What a note in the state database says."""
+    with opened(httpd) as state:
+        return state.execute('SELECT value FROM note WHERE name = ?', (name,)).fetchone()[0]
+
+
+@one_mpm
+def test_removing_goes_on(httpd, upstream):
+    """A removal that fails says so, and goes on after the seeder was killed."""
+    httpd.expect("TS0105: can't remove the tiles of tile set|seeder")
+    httpd.start(REST + stub(upstream) + layer('other', *OTHER))
+    done(httpd, 'other', zoomStop=3)
+    agrees(httpd)
+    httpd.stop()
+    above = httpd.path('cache') / 'other' / 'small_03'
+    (folder, *_) = above.iterdir()
+    folder.chmod(0o555)
+    httpd.start(REST + stub(upstream))
+    wait_until(lambda: usage(httpd)['complete'])
+    (number,) = lapsed(httpd).values()
+    assert not rows(httpd)['other'][0]['removing']
+    remove_tiles(httpd, number)
+    wait_until(lambda: f"can't remove the tiles of tile set {number} of layer 'other'" in
+               httpd.error_log() and str(folder) in httpd.error_log())
+    assert rows(httpd)['other'][0]['removing']
+    remove_tiles(httpd, number)                 # twice is once
+    with opened(httpd) as state:                # as a request that came at the same moment
+        state.execute("DELETE FROM note WHERE name = 'forget_wanted'")
+        state.execute("INSERT INTO note VALUES ('forget_wanted', ?)", (f' {number}',))
+        state.commit()
+    remove_tiles(httpd, number)
+    wait_until(lambda: not note(httpd, 'forget_wanted'))
+    assert b'are being removed' in wish_gone(httpd, number, 409, '/rest', '')   # none is kept now
+    assert b'twice' in wish_gone(httpd, number, 400, '/rest', '?tiles=remove&tiles=keep')
+    assert rows(httpd)['other'][0]['removing']
+    os.kill(seeder_of(httpd), signal.SIGKILL)
+    folder.chmod(0o755)
+    wait_until(lambda: set(rows(httpd)) == {'stub'})
+    assert not files(httpd) and not empty_folders(httpd)
+
+
+@one_mpm
+def test_removing_no_tile_that_is_configured(httpd, upstream):
+    """What a configured layer has in the same files is refused, by whatever name of the directory
+    it is configured; so is a tile set whose files nobody knows."""
+    shared = '{z}/{x}/{-y}.{ext}'
+    httpd.start(REST + stub(upstream, store=shared) +
+                layer('other', *OTHER, store='a/{z}/{x}/{y}.{ext}') + layer('third', *OTHER))
+    for name in ('stub', 'other', 'third'):
+        done(httpd, name, zoomStop=2)
+    agrees(httpd)
+    httpd.stop()
+    os.symlink(httpd.path('cache'), httpd.path('alias'))
+    before = files(httpd)
+    httpd.start(REST + stub(upstream, name='new', store=shared).replace('@ROOT@/cache',
+                                                                       '@ROOT@/alias/') +
+                layer('newer', *OTHER, store='{z}/{x}/{-y}.{ext}').replace('@ROOT@/cache',
+                                                                           '@ROOT@/cache/a'))
+    wait_until(lambda: usage(httpd)['complete'])
+    gone = {name: number for (name, *_), number in lapsed(httpd).items()}
+    for name, owner in (('stub', b'new'), ('other', b'newer')):
+        said = remove_tiles(httpd, gone[name], 409)
+        assert b"are, or may be, tiles of layer '%s' as well" % owner in said, said
+    httpd.stop()
+    with opened(httpd) as state:
+        state.execute("UPDATE tileset SET place = '' WHERE layer = 'third'")
+        state.commit()
+    httpd.start(REST + stub(upstream).replace('@ROOT@/cache', '@ROOT@/alias'))
+    wait_until(lambda: usage(httpd)['complete'])
+    said = remove_tiles(httpd, gone['third'], 409)
+    assert b'an earlier version' in said and b'configure it once more as it was' in said
+    assert files(httpd) == before
+    remove_tiles(httpd, gone['other'])
+    wait_until(lambda: gone['other'] not in lapsed(httpd).values())
+    assert files(httpd) == {name for name in before if not name.startswith('a/')}
+
+
+@one_mpm
+def test_removing_links(httpd, upstream):
+    """Tiles of one colour are links. Their shared files stay, and are counted once, as long as a
+    configured layer has them as well; then they go."""
+    grid = 'TileSeedGrid EPSG:3857'
+    httpd.start(REST + world(grid))
+    done(httpd, 'world', zoomStop=4)
+    httpd.stop()
+    httpd.start(REST + world(grid, store='xyz'))
+    done(httpd, 'world', zoomStop=4)
+    (number,) = lapsed(httpd).values()
+    remove_tiles(httpd, number)
+    wait_until(lambda: not lapsed(httpd))
+    assert agrees(httpd)['layers'][0]['tilesets'][0]['shared']['files'] > 0
+    assert reconciled(httpd)['pagesDiffering'] == 0
+    httpd.stop()
+    httpd.start(REST + stub(upstream))
+    wait_until(lambda: usage(httpd)['complete'])
+    (number,) = lapsed(httpd).values()
+    remove_tiles(httpd, number)
+    wait_until(lambda: not lapsed(httpd))
+    assert disk(httpd) == (0, 0)
 
 
 @one_mpm

@@ -22,6 +22,7 @@ def change_state(httpd, directory, file):
 
 
 @pytest.mark.sqlite
+@one_mpm
 def test_state_that_was_readonly(httpd, upstream):
     """A child that opened the database while it could not be written changes it afterwards."""
     httpd.expect('readonly|read-only|Permission denied|state dir|state database')
@@ -41,6 +42,7 @@ def test_state_that_was_readonly(httpd, upstream):
 
 
 @pytest.mark.pgsql
+@one_mpm
 def test_termination_while_the_seeder_hangs(httpd, upstream):
     """What was read of a task stays true when it is terminated and no seeder can say the last
     word; the next one finds it on the board."""

@@ -187,6 +187,12 @@ def test_queries_of_seed_requests(httpd, upstream):
             ('type=truncate', '<type>seed</type>',
              "type is 'truncate' in the query and 'seed' in the body"),
             ('zoomEnd=3', '', "Unknown member: 'zoomEnd'. Is zoomStop meant?"),
+            ('tileRange=0,0,1,1', '', "Unknown member: 'tileRange'. Is zoomStart, zoomStop or bbox "
+             'meant?'),
+            ('color=red', '<type>truncate</type>', "Unknown member: 'color'. A truncate is "
+             'refused rather than done without it: leave it out if it says nothing'),
+            ('layer=d&type=truncate', '', "Unknown member: 'layer'. A truncate is "
+             'refused rather than done without it: leave it out if it says nothing'),
             ('zoomstopp=3', '', "Unknown member: 'zoomstopp'. Is zoomStop meant?"),
             ('boundingBox=1,2,3,4', '', "Unknown member: 'boundingBox'. Is bbox meant?"),
             ('TIME=2026', '', "Unknown member: 'TIME'. Is parameter_NAME meant?"),
@@ -201,6 +207,36 @@ def test_queries_of_seed_requests(httpd, upstream):
             assert refused(httpd, 400, 'POST', path, body) == message
 
 
+NARROWS = ('zmin zmax minz maxz lod lods tileRange rect startAt stopAt only x y z x0 row column '
+           'tiles window subset quadkey shape area depth pyramid until limit expires where dryRun'
+           ).split()
+
+
+@one_mpm
+def test_names_that_could_narrow(httpd, upstream):
+    """Whichever way they come in, also when all of the request stands in the query; a truncate
+    takes no name that is not known."""
+    serve(httpd, upstream)
+    for kind_, names in (('seed', NARROWS), ('truncate', (*NARROWS, 'layer', 'color', 'force'))):
+        for name in names:
+            for path, body in ((f'.json?{name}=4', '{"seedRequest":{"type":"%s"}}' % kind_),
+                               (f'?minX=&type={kind_}&{name}=4', ''),
+                               ('', f'minX=&type={kind_}&{name}=4'),
+                               ('.json', '{"seedRequest":{"type":"%s","%s":4}}' % (kind_, name)),
+                               ('.xml', f'<seedRequest><type>{kind_}</type><{name}>4</{name}>'
+                                '</seedRequest>')):
+                answer = refused(httpd, 400, 'POST', f'/rest/seed/roads{path}', body)
+                assert answer.startswith(f"Unknown member: '{name}'."), (path, body)
+    for root in ('{"seedRequest":{"seedRequest":{"type":"truncate"}}}',
+                 '{"seedRequest":{"options":{"zoomStart":3}}}',
+                 '{"seedRequest":{"type":"truncate"}},"bounds":{"coords":{"double":[0,0,1,1]}}}}'):
+        refused(httpd, 400, 'POST', '/rest/seed/roads.json', root)
+    assert listed(httpd) == []
+    number = number_of(ask(httpd, 'POST', '/rest/seed/roads.json?_=1&workspace=w&zmin=&1761',
+                           '{"seedRequest":{"type":"truncate"}}}}'))
+    assert ended(httpd, number)['type'] == 'truncate'
+
+
 @one_mpm
 def test_queries_of_lists_and_quota_are_ignored(httpd, upstream):
     """They change nothing, and are no reason to refuse."""
@@ -212,17 +248,47 @@ def test_queries_of_lists_and_quota_are_ignored(httpd, upstream):
 
 
 @one_mpm
+def test_queries_of_our_own_lists(httpd, upstream):
+    """A list that ignored what it does not know would have more than was asked for."""
+    serve(httpd, upstream)
+    number = number_of(seed(httpd, 'roads'))
+    lists = {f'tasks/{number}.json': (), 'layers.json': (), 'overview.json': (),
+             'upstreams.json': (), 'hosts.json': (),
+             'tasks.json': ('state', 'layer', 'limit', 'before'),
+             f'tasks/{number}/failures.json': ('limit', 'after'),
+             'diskquota/usage.json': ('tileset', 'limit', 'after'),
+             'coverage/1/1.json': ('bbox', 'cells')}
+    for path, keys in lists.items():
+        possible = f'Possible here: {", ".join(keys)}' if keys else 'None is possible here'
+        assert refused(httpd, 400, 'GET', f'/rest/{path}?limits_of=1') == (
+            f"Unknown member: 'limits_of'. {possible}")
+        for key in keys:
+            assert refused(httpd, 400, 'GET', f'/rest/{path}?{key[:-1]}=1') == (
+                f"Unknown member: '{key[:-1]}'. Is {key} meant?")
+        if keys != ('bbox', 'cells'):       # there may be no such tile set yet
+            ask(httpd, 'GET', f'/rest/{path}?_=1761&1761')
+    assert refused(httpd, 400, 'PUT', '/rest/hosts/web1?state=active', '{"state":"draining"}') == (
+        "Unknown member: 'state'. None is possible here")
+
+
+@one_mpm
 def test_queries_that_would_narrow_nothing(httpd, upstream):
-    """What changes something and reads no query is refused with one."""
+    """What changes something and reads neither query nor body is refused with either."""
     serve(httpd, upstream)
     number = number_of(seed(httpd, 'roads'))
     for method, path in (('POST', f'/rest/tasks/{number}/retry?zoomStop=3'),
                          ('DELETE', f'/rest/tasks/{number}.json?state=pending'),
                          ('DELETE', '/rest/layers/roads/tilesets?TIME=1'),
-                         ('DELETE', '/rest/diskquota/usage/1.json?layer=roads'),
                          ('POST', '/rest/diskquota/reconcile?layer=roads'),
                          ('POST', '/rest/diskquota/cleanup?layer=roads')):
         assert 'nothing can be said in the query' in refused(httpd, 400, method, path)
+        for body in ('{"layer":"roads"}', '<retry><zoomStop>3</zoomStop></retry>', '{}x', '[]',
+                     'layer=roads'):
+            assert 'nothing can be said in the body' in refused(
+                httpd, 400, method, path.split('?')[0], body)
+    assert "'layer'" in refused(httpd, 400, 'DELETE', '/rest/diskquota/usage/1.json?layer=roads')
+    for body in ('', ' {\n} '):
+        assert httpd.post('/rest/diskquota/reconcile', body).status == 200
 
 
 # Places
@@ -510,7 +576,7 @@ def test_misspelt_members_are_refused(httpd, upstream):
 def test_unknown_members_are_named(httpd, upstream):
     """In the answer, in the log, and in the task's document, also after a restart."""
     serve(httpd, upstream)
-    body = '{"seedRequest":{"zoomStop":1,"priority":"LOW","größe":{"a":1}}}'
+    body = '{"seedRequest":{"zoomStop":1,"priority":"LOW","größe":"XL"}}'
     answer = seed(httpd, 'roads', body)
     assert answer.headers['TileSeed-Warning'] == 'ignored: priority, gr??e'
     assert 'task 1: ignored: priority, gr??e' in httpd.error_log()
@@ -572,6 +638,7 @@ def test_every_child_lists_what_was_accepted(httpd, upstream, mpm):
         assert len(set(httpd.path('who.log').read_text().split())) == len(clients)
 
 
+@one_mpm
 def test_ids_ascend_for_ever(httpd, upstream):
     """Many clients at once get different ones; none comes again after a stop and a start."""
     serve(httpd, upstream)
@@ -671,13 +738,13 @@ REQUESTS = {
         {'type': 'truncate', 'zoomStart': 1, 'zoomStop': 12},
     '{seedRequest:{name:topp:states,type:reseed,zoomStart:00,zoomStop:08,}}':
         {'type': 'reseed', 'zoomStop': 8},
-    '{"seedRequest":{"bounds":{"coords":{"double":["-10.5",-20,"30","4E1"]}}}} and more':
+    '{"seedRequest":{"bounds":{"coords":{"double":["-10.5",-20,"30","4E1"]}}}} } }':
         {'bounds': [-10.5, -20, 30, 40]},
     '{"seedRequest":{"parameters":{"entry":{"string":["STYLES","outline"]}}}}':
         {'parameters': {'STYLES': 'outline'}},
     '{"seedRequest":{"parameters":{"entry":[{"string":["Styles","outline"]}]}}}':
         {'parameters': {'STYLES': 'outline'}},
-    '{"seedRequest":{"gridSetId":null,"srs":{"number":"3857"},"unknown":[1,{"a":[]}],"zoomStart":5,'
+    '{"seedRequest":{"gridSetId":null,"srs":{"number":"3857"},"unknown":[],"zoomStart":5,'
     '"zoomStop":5,"bounds":{"coords":{"double":[0,0,1,1]}}}}':
         {'gridSetId': 'EPSG:900913', 'zoomStart': 5, 'zoomStop': 5, 'bounds': [0, 0, 1, 1]},
 }

@@ -81,6 +81,7 @@ def compare(httpd, paths, gridset, **how):
 
 
 @pytest.mark.main_path
+@one_mpm
 def test_every_tile_is_the_map(httpd):
     """In each built-in grid set: all tiles of the range, pixel for pixel, and no other file."""
     lines = [f'TileSeedGrid {gridset} zoom=0-9' for gridset in EUROPE]

@@ -49,18 +49,21 @@ def test_single_tiles(httpd, upstream, source):
 
 
 @one_mpm
-@pytest.mark.parametrize('status', (204, 404))
+@pytest.mark.parametrize('words, fault', (
+    ('empty', Fault('status', 204)), ('empty', Fault('status', 404)),
+    ('404,403', Fault('status', 403)), ('410,Empty-Body', Fault('empty')),
+    ('TileOutOfRange,LayerNotDefined', Fault('layer'))), ids=('204', '404', '403', 'body', 'code'))
 @pytest.mark.parametrize('source', (
     'xyz @?Z={z}&X={x}&Y={y}&WIDTH=16&HEIGHT=16', 'wmts @ layer=roads width=16 height=16'),
     ids=('xyz', 'wmts'))
-def test_missing_tiles_are_empty(httpd, upstream, source, status):
+def test_missing_tiles_are_empty(httpd, upstream, source, words, fault):
     """One request for each, no failure, and a tile that is transparent; clients get it as well."""
     upstream.decide = lambda asked: (
-        Fault('status', status) if asked.get('X', asked.get('TILECOL')) == '1' else None)
+        fault if asked.get('X', asked.get('TILECOL')) == '1' else None)
     httpd.start('<Location "/tiles">\nTileSeedTiles on\nRequire local\n</Location>\n'
                 + REST + SMALL_GRID
-                + layer('stub', f'TileSeedSource {source.replace("@", upstream.url)} missing=empty',
-                        'TileSeedGrid small', 'TileSeedRetries 0'))
+                + layer('stub', f'TileSeedSource {source.replace("@", upstream.url)} '
+                        f'missing={words}', 'TileSeedGrid small', 'TileSeedRetries 0'))
     answer = httpd.get('/tiles/stub/small/1/1/0.png')
     assert answer.status == 200, answer.body
     document = done(httpd, 'stub', zoomStop=2)

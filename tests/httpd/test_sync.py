@@ -55,6 +55,7 @@ def made(httpd, number):
     return document['tilesProcessed'] == document['tilesTotal']
 
 
+@one_mpm
 def test_a_task_is_done_when_its_tiles_are_safe(httpd, upstream, elsewhere):
     """A file system that does not come back keeps its own tasks only; they say so, and the board
     shows what is made. The database knows nothing of it, whatever is recorded meanwhile."""
@@ -73,6 +74,7 @@ def test_a_task_is_done_when_its_tiles_are_safe(httpd, upstream, elsewhere):
     assert row(httpd, number)[1] == document['tilesTotal']
 
 
+@one_mpm
 def test_a_sync_that_fails_is_tried_again(httpd, upstream):
     """Nothing is done before one has succeeded; and what the first one was about may be lost all
     the same, which its task says, and the next one does not."""
@@ -110,6 +112,7 @@ def test_a_reseed_mends_what_was_lost(httpd, upstream, shade):
     assert [path.read_bytes() for path in found] == good
 
 
+@one_mpm
 def test_a_sync_that_fails_on_the_way(httpd, upstream):
     """The end of a task knows of a failure of long before."""
     httpd.expect("can't be synced")
@@ -184,6 +187,7 @@ def test_a_stop_does_not_wait_for_ever(httpd, upstream):
     assert document['state'] == 'DONE' and document['tilesSkipped'] == document['tilesTotal']
 
 
+@one_mpm
 def test_sync_off_waits_for_nothing(httpd, upstream):
     """TileSeedSync off: no file system is asked."""
     httpd.make_mischief().hold_syncs(httpd.path('cache'), WAITS)

@@ -41,6 +41,7 @@ def tasks(httpd, query='', base='/rest'):
 
 # Lists
 
+@one_mpm
 def test_list_has_every_task_newest_first(httpd, upstream):
     """Finished ones too; states, layer and page narrow it."""
     serve(httpd, upstream)
@@ -124,6 +125,7 @@ def test_history_is_pruned(httpd, upstream):
 
 # One task
 
+@one_mpm
 def test_live_numbers_of_a_task(httpd, upstream):
     """While it runs: what was made, at which pace, how long it will take; then how it ended."""
     upstream.always = Fault('delay', 0.1)
@@ -165,6 +167,7 @@ def test_pace_of_a_task_that_stands_is_unknown(httpd, upstream):
 
 @pytest.mark.pgsql
 @pytest.mark.main_path
+@one_mpm
 def test_delete_terminates_one_task(httpd, upstream):
     """Pending or running; the answer is its document, and the second time it is too late."""
     serve(httpd, upstream)
@@ -195,6 +198,7 @@ def test_page_of_another_site_deletes_nothing(httpd, upstream):
 
 @pytest.mark.pgsql
 @pytest.mark.main_path
+@one_mpm
 def test_failures_tell_what_is_missing_and_why(httpd, upstream):
     """Every failed metatile by its first tile, in pages, with what the upstream said."""
     upstream.always = Fault('status', 404)
@@ -273,6 +277,7 @@ def scripted(faults, of):
 
 
 @pytest.mark.pgsql
+@one_mpm
 def test_retry_makes_what_failed_and_nothing_else(httpd, upstream):
     """37 of 256 metatiles fail: DONE, 37 causes; the retry makes those, and then there are none."""
     httpd.expect('failed answers? of the upstream')         # where the task takes its time
@@ -332,6 +337,7 @@ def test_retry_of_a_retry(httpd, upstream):
     httpd.expect('failed answers? of the upstream')
 
 
+@one_mpm
 def test_retry_goes_on_after_a_restart(httpd, upstream):
     """Its list is as durable as the task: the seeder dies in its middle."""
     upstream.faults = scripted(20, 64)

@@ -22,6 +22,7 @@ def key(name):
     return {'headers': {'Idempotency-Key': name}}
 
 
+@one_mpm
 def test_same_key_is_the_same_task(httpd, upstream):
     """The same answer to the letter, also after the task's end and a restart of httpd."""
     serve(httpd, upstream)
@@ -90,6 +91,7 @@ def test_retry_with_a_key(httpd, upstream):
     httpd.expect('failed answers? of the upstream')
 
 
+@one_mpm
 def test_covered_seed_is_answered_with_the_pending_one(httpd, upstream):
     """If the client says that this will do; otherwise, or when it is more, it is a new task."""
     serve(httpd, upstream, 'TileSeedThreads 1')

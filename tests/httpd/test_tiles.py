@@ -62,6 +62,7 @@ def fetch(httpd, path, status=200, **more):
 
 
 @pytest.mark.main_path
+@one_mpm
 def test_every_tile_of_a_seed(httpd, upstream):
     """Each tile is the file of the cache, byte for byte, whichever way rows are counted."""
     httpd.start(REST + TILES + stub(upstream))

@@ -6,6 +6,7 @@ import hashlib
 import json
 import pathlib
 
+import ctl
 from database import opened
 from quota import Du, agrees, disk, put, size, usage
 from rest import refused
@@ -155,6 +156,10 @@ def test_drop_what_reading_has_made(httpd, upstream):
     assert httpd.get(address).headers['Allow'] == 'DELETE'
     assert 'Is stub meant' in refused(httpd, 400, 'DELETE', '/rest/layers/stup/tilesets')
     assert httpd.request('DELETE', address).status == 200
+    settled(httpd, '9')
+    read(httpd, 2)
+    said = ctl.run('drop-unlisted', 'stub', url=httpd.url('/rest'))
+    assert said.stdout.startswith('the tile sets of stub with values that are not listed'), said
     settled(httpd, '9')
     assert httpd.get('/tiles/stub/small/0/0/0.png?onmiss=404').status == 200
     read(httpd, 1)

@@ -4,11 +4,12 @@
 import shutil
 import ssl
 import subprocess
+import warnings
 
 import pytest
 
-from seeding import (REST, begin, counts, done, ended, failures, files, layer, stub, task,
-                     terminate)
+from seeding import (REST, SMALL_GRID, begin, counts, done, ended, failures, files, layer, stub,
+                     task, terminate)
 from tileseed_httpd import MODULES, free_port, one_mpm, wait_until
 from upstream import Fault, Upstream
 
@@ -65,6 +66,30 @@ def test_a_certificate_that_is_not(httpd, secure):
     terminate(httpd)
     assert not secure.requests
     assert not files(httpd)
+
+
+@one_mpm
+def test_a_port_without_tls_of_today(httpd, certificate, upstream):
+    """The task says what the words of the TLS library mean: an upstream that is too old, one that
+    speaks plain HTTP."""
+    httpd.expect(SUMMARY)
+    httpd.expect('is away')
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', DeprecationWarning)
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers('ALL:@SECLEVEL=0')
+    with Upstream(context) as old:
+        plain = stub(upstream, name='plain').replace('stub http:', 'plain https:').replace(
+            'upstream:stub', 'upstream:plain').replace(SMALL_GRID, '')
+        httpd.start(REST + stub(old, polite=trust(httpd, certificate)) + plain)
+        for name, meaning in (('stub', 'no TLS 1.2 or newer with 127.0.0.1:'),
+                              ('plain', 'plain HTTP instead of TLS with 127.0.0.1:')):
+            number = begin(httpd, name, zoomStop=0)
+            wait_until(lambda: meaning in (task(httpd, number)['reason'] or ''))
+        terminate(httpd)
+    assert not old.requests and not files(httpd)
 
 
 @one_mpm

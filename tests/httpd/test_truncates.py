@@ -20,6 +20,7 @@ def deaths(httpd):
     return httpd.error_log().count('ended unexpectedly')
 
 
+@one_mpm
 def test_death_behind_a_rename(httpd, upstream):
     """A level is renamed away, and the seeder dies before the database has that: the next one
     knows whose it was, counts it once, and charges it until it is gone."""
@@ -45,6 +46,7 @@ def test_death_behind_a_rename(httpd, upstream):
     assert not os.path.exists(httpd.path('cache/.tileseed/removed'))
 
 
+@one_mpm
 def test_link_below_the_root(httpd, upstream):
     """What no truncate would remove is not written: the task waits and says which directory it is.
     The root itself may be a link."""
@@ -68,7 +70,8 @@ def test_link_below_the_root(httpd, upstream):
 def test_store_that_nobody_may_enter(httpd, upstream):
     """A store that User can't read is complained of as such, not as one that keeps what was
     truncated: nothing was."""
-    httpd.expect("is paused: .* can't be used|can't be written by User|can't be synced|can't look")
+    httpd.expect("is paused: .* can't be used|can't be written by User|can't be synced|can't look|"
+                 "can't be read")
     httpd.folder('cache').chmod(0)
     httpd.start(REST + stub(upstream))
     number = begin(httpd, 'stub', zoomStop=0)
@@ -106,9 +109,34 @@ def test_beside_a_store_that_hangs(httpd, upstream):
                for zoom in range(5)]
     assert [ended(httpd, number)['tilesRemoved'] for number in numbers] == [1, 4, 16, 64, 256]
     assert {task(httpd, number)['state'] for number in seeds} == {'RUNNING'}
-    assert task(httpd, ill)['tilesRemoved'] == 5    # those that nobody writes just now
+    assert task(httpd, ill)['tilesRemoved'] == 0
     mischief.hang(httpd.path('cache/ill'), False)
     assert {ended(httpd, number)['state'] for number in [*seeds, ill]} == {'DONE'}
+
+
+@one_mpm
+def test_a_reseed_says_that_it_waits_for_a_truncate(httpd, upstream):
+    """The truncate can't remove its tiles and is paused: the reseed has fetched what it may, and
+    stores nothing there until the truncate is done."""
+    httpd.expect('is paused|TS0021')
+    mischief = httpd.make_mischief()
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=3)
+    upstream.always = Fault('held')
+    reseed = begin(httpd, 'stub', zoomStart=3, zoomStop=3, type='reseed')
+    wait_until(lambda: task(httpd, reseed)['state'] == 'RUNNING')
+    mischief.freeze(httpd.path('cache'), 1)
+    truncate = begin(httpd, 'stub', zoomStart=3, zoomStop=3, type='truncate')
+    wait_until(lambda: task(httpd, truncate)['reasonCode'] == 'STORE')
+    upstream.always = None
+    upstream.released.set()
+    wait_until(lambda: task(httpd, reseed)['reason'] == (
+        f'waits for task {truncate}, a truncate, which is removing the tiles there or is paused'))
+    assert task(httpd, reseed)['reasonCode'] == 'TASK'
+    mischief.freeze(httpd.path('cache'), 0)
+    assert ended(httpd, truncate)['tilesRemoved'] == 64
+    document = ended(httpd, reseed)
+    assert (document['state'], document['tilesMade'], document['reason']) == ('DONE', 64, None)
 
 
 @one_mpm
@@ -154,6 +182,7 @@ def die_in_the_middle(httpd, mischief):
 
 
 @pytest.mark.parametrize('die', [die_before_it_hears, die_in_the_middle])
+@one_mpm
 def test_death_beside_answers_of_before(httpd, upstream, die):
     """The data changes, a truncate is accepted and its seeder dies in the middle of fetches and of
     a seed: when the truncate is done no tile shows what was there before."""

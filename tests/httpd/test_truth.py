@@ -176,7 +176,7 @@ class World:
                 ('reseed', (GRID.between(1, DEEP, other), {**some, 'bounds': coords(*other)})),
                 ('reseed', (GRID.between(1, DEEP), some))):
             if part[1] is not some and kind == 'reseed':
-                self.truth.change(SPARSE.data, EVERYWHERE)
+                self.truth.flood(SPARSE.data)
             number = self.begin(kind, SPARSE, part)
             wait_until(lambda number=number: self.has_ended(number))
 

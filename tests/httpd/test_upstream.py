@@ -9,9 +9,10 @@ import pytest
 
 from database import opened
 import soak
-from seeding import (REST, begin, counts, done, ended, failures, files, rows, stub, task,
+from seeding import (REST, begin, counts, done, ended, failures, files, layer, rows, stub, task,
                      terminate)
 from tileseed_httpd import one_mpm, wait_until
+from test_sources import CAPABILITIES
 from upstream import Fault
 
 SUMMARY = 'failed answers? of the upstream'
@@ -199,6 +200,53 @@ def waited_for(httpd, hours):
     return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(since))
 
 
+def refused(httpd, number):
+    """Waits until a task says that it is refused."""
+    return wait_until(lambda: (lambda found: found['reasonCode'] == 'REFUSED' and found)(
+        task(httpd, number)))
+
+
+@one_mpm
+def test_refused_credentials_make_a_task_wait(httpd, upstream):
+    """After the first answers it asks for nothing but one picture at a time. It loses none, and
+    goes on by itself when the credentials are right."""
+    httpd.expect(SUMMARY)
+    upstream.always = Fault('status', 401)
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=6, threadCount=4)
+    said = refused(httpd, number)['reason']
+    assert re.fullmatch(r'refused by upstream stub: 401 Unauthorized: the stub was told to fail '
+                        r'since 20\S+Z, (next try at \S+Z|it is being tried)', said), said
+    assert len(upstream.requests) < 30
+    del upstream.busy[:]
+    httpd.post('/rest/upstreams/again/stub')
+    wait_until(lambda: len(upstream.busy) >= 2)
+    assert max(upstream.busy) == 1
+    assert task(httpd, number)['tilesFailed'] == 0
+    upstream.always = None
+    httpd.graceful()
+    document = ended(httpd, number)
+    assert (document['state'], document['reason'], document['tilesFailed']) == ('DONE', None, 0)
+
+
+@one_mpm
+def test_a_layer_that_the_upstream_does_not_have(httpd, upstream):
+    """Makes a task wait, which is asked about no more than needed, and ends it at once where the
+    capabilities lack the layer as well."""
+    httpd.expect(SUMMARY)
+    httpd.expect('does not offer')
+    httpd.expect('aborted')
+    upstream.always = Fault('layer')
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=6)
+    assert ': 200 with an XML exception: the stub was' in refused(httpd, number)['reason']
+    upstream.capabilities = CAPABILITIES.replace('any', 'another')
+    httpd.graceful()
+    document = ended(httpd, number)
+    assert (document['state'], document['reasonCode']) == ('ABORTED', 'GIVEN_UP')
+    assert document['reason'].startswith('the upstream stub does not have what the layer asks for')
+
+
 @one_mpm
 @pytest.mark.parametrize('hours, state', [(23.9, 'RUNNING'), (24.1, 'ABORTED')])
 def test_a_restart_is_no_new_beginning(httpd, upstream, hours, state):
@@ -303,6 +351,37 @@ def test_retry_after_is_obeyed_by_those_who_want_a_tile(httpd, upstream, kind, s
 
 
 @one_mpm
+def test_a_pause_for_one_layer(httpd, upstream):
+    """An upstream that asks for a pause for one layer, and gives pictures of another one, goes on
+    with that. The layer's tasks say why they wait, its missing tiles are refused at once, and who
+    has it asked again ends the pause."""
+    httpd.expect(SUMMARY)
+    second = layer('second', 'TileSeedSource wms upstream:stub layers=second', 'TileSeedGrid small')
+    httpd.start(REST + '<Location "/tiles">\nTileSeedTiles on\nRequire local\n</Location>\n'
+                + stub(upstream) + second)
+    pauses = True
+
+    def decide(asked):
+        return Fault('later', 86400) if pauses and asked['LAYERS'] == 'second' else None
+
+    upstream.decide = decide
+    done(httpd, 'stub', zoomStop=1)
+    number = begin(httpd, 'second', zoomStop=3)
+    wait_until(lambda: task(httpd, number)['reasonCode'] == 'QUIET')
+    assert done(httpd, 'stub', zoomStop=4)['state'] == 'DONE'
+    asked = [one['LAYERS'] for one in upstream.requests].count('second')
+    answer = httpd.get('/tiles/second/small/3/1/1.png')
+    assert answer.status == 502 and int(answer.headers['Retry-After']) > 0, answer.body
+    assert [one['LAYERS'] for one in upstream.requests].count('second') == asked
+    document = task(httpd, number)
+    assert (document['state'], document['reasonCode']) == ('RUNNING', 'QUIET')
+    pauses = False
+    assert httpd.post('/rest/upstreams/again/second').status == 200
+    assert counts(ended(httpd, number))[3] == 0
+    wait_until(lambda: httpd.get('/tiles/second/small/4/1/1.png').status == 200)
+
+
+@one_mpm
 def test_an_upstream_is_asked_again_when_somebody_wants_it(httpd, upstream):
     """A pause of minutes ends at once for tasks, for requests, and where nobody waits."""
     httpd.expect(SUMMARY)
@@ -329,6 +408,28 @@ def test_an_upstream_is_asked_again_when_somebody_wants_it(httpd, upstream):
     wait_until(lambda: httpd.get(tile).status == 200)
     answer = httpd.post('/rest/upstreams/again/nowhere')
     assert answer.status == 400 and 'nowhere' in answer.text
+
+
+@one_mpm
+def test_what_hangs_is_asked_for_anew_when_somebody_wants_it(httpd, upstream):
+    """At once, though the upstream may be silent for much longer: while it is away, then while it
+    only does not answer."""
+    httpd.expect(SUMMARY)
+    httpd.expect('has not answered for')
+    httpd.start(REST + stub(upstream, timeout='900s'))
+    upstream.faults = [Fault('later', 300), Fault('hang')]
+    number = begin(httpd, 'stub', zoomStop=0)
+    waits(httpd, number)
+    httpd.post('/rest/upstreams/again/stub')
+    wait_until(lambda: len(upstream.times) == 2)
+    httpd.post('/rest/upstreams/again/stub')
+    assert counts(ended(httpd, number))[1:] == (0, 0, 0)
+    upstream.always = Fault('hang')
+    number = begin(httpd, 'stub', zoomStop=3, type='reseed', threadCount=4)
+    wait_until(lambda: task(httpd, number)['reasonCode'] == 'SILENT')
+    upstream.always = None
+    httpd.post('/rest/upstreams/again/stub')
+    assert ended(httpd, number)['tilesFailed'] == 0
 
 
 @one_mpm

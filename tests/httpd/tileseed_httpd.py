@@ -57,6 +57,7 @@ HARMLESS = (
     r'AH10159|AH00287',                 # MaxRequestWorkers, where much comes at once
     r'AH00045',                         # children are slow to end on a busy machine
     r'AH01243|AH01244',                 # cgid's socket, when one reload follows another
+    r'AH10246: .* failed reading PID from cgi daemon',  # cgid's daemon has ended before its handler
     r'the upstream \S+ has not answered for',   # the stub, on a machine that does other work
     # a disk that is slow because much else writes
     r'TS0028: .* has been writing for', r'TS0057: .* database is locked',
@@ -299,7 +300,7 @@ class Mischief:
         self.write(10, repeated)
 
     def hang(self, directory, on):
-        """Whether writes below a directory wait, as those of a hard mount whose server is away."""
+        """Whether changes below a directory wait, as those of a hard mount whose server is away."""
         self.write(11, int(on), directory)
 
     def name_slowly(self, directory, seconds):

@@ -35,10 +35,11 @@ GRID = GRIDS['small']
 SIDE = 1000                 # of the extent, in units
 CELLS = 4                   # on a side
 EVERYWHERE = range(CELLS ** 2)
-QUARTERS = [(left, low, left + SIDE // 2, low + SIDE // 2)
+QUARTERS = [(left + 7, low + 7, left + SIDE // 2 - 7, low + SIDE // 2 - 7)      # no tile of others
             for left in (0, SIDE // 2) for low in (0, SIDE // 2)]
 STEP, STEPS = 8, 32         # of red and of green: far enough apart for JPEG
 MOST = STEPS ** 2 - 1       # versions
+FLOODS = 3                  # one version out of so many is sea everywhere
 SEA, BLOCK = 240, 4         # blue; of land there are blocks of so many pixels, of 16 to 176
 EXTENSIONS = {'image/png': 'png', 'image/jpeg': 'jpeg', 'image/webp': 'webp'}
 LOSSY = 12                  # by which the mean of 8 x 8 pixels of a JPEG may be wrong
@@ -101,7 +102,7 @@ def version_at(pixel):
 @functools.lru_cache(maxsize=4096)
 def is_sea(data, share, cell, version):
     """Whether a cell is of one colour in a version: as chance has it, and all of them at times."""
-    return version % 3 == 2 and share > 0 or \
+    return version % FLOODS == 2 and share > 0 or \
         random.Random(f'{data} {cell} {version}').random() * 100 < share
 
 
@@ -201,15 +202,30 @@ class Truth:
 
     def change(self, data, cells):
         """Cells become of the next version, all in one moment, if there is one left."""
-        version = self.history.versions[data] + 1
+        with self.cells.get_lock():
+            self.paint(data, cells, self.history.versions[data] + 1)
+
+    def spread(self, data, cells):
+        """Cells become of the newest version, which others are of already."""
+        with self.cells.get_lock():
+            self.paint(data, cells, self.history.versions[data])
+
+    def paint(self, data, cells, version):
+        """Cells become of a version."""
+        at = self.names.index(data) * CELLS ** 2
         if version > MOST:
             return
-        at = self.names.index(data) * CELLS ** 2
-        self.history.painted[data, version] = frozenset(cells)
+        self.history.painted[data, version] = \
+            self.history.painted.get((data, version), frozenset()) | {*cells}
+        for cell in cells:
+            self.cells[at + cell] = version
+        self.history.add(data, time.time(), version, cells)
+
+    def flood(self, data, cells=EVERYWHERE):
+        """Cells become of the next version in which all that are of it are sea."""
         with self.cells.get_lock():
-            for cell in cells:
-                self.cells[at + cell] = version
-        self.history.add(data, time.time(), version)
+            for _ in range((1 - self.history.versions[data]) % FLOODS + 1):
+                self.change(data, cells)
 
     def draw(self, data, style, bbox, width, height, kind='PNG'):
         """The picture that a WMS makes now."""
@@ -256,9 +272,9 @@ class History:
         self.painted = {}           # {(data, version): its cells}, from before the first is changed
         self.changes = collections.defaultdict(list)        # {(data, cell): [(done, version)]}
 
-    def add(self, data, done, version):
-        """A change that was done at a time."""
-        for cell in self.painted[data, version]:
+    def add(self, data, done, version, cells):
+        """A change of some cells that was done at a time."""
+        for cell in cells:
             self.changes[data, cell].append((done, version))
         self.versions[data] = version
 

@@ -134,10 +134,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 self.FAULTS[fault.name](self, asked, fault.number)
 
-    def answer_well(self, asked):
-        """The picture, or 304 to one who has it, if the stub offers to ask for that."""
+    def answer_well(self, asked, late=0):
+        """The picture, or 304 to one who has it, if the stub offers to ask for that. It is some
+        seconds old when it comes."""
         owner = self.server.owner
         body = self.image(asked)
+        owner.ended.wait(late)
         digest = hashlib.md5(body).hexdigest()
         offers = {'etag': ('ETag', 'If-None-Match', f'"{digest}"'),
                   'modified': ('Last-Modified', 'If-Modified-Since',
@@ -196,13 +198,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def fault_delay(self, asked, number):
         """A good answer after some seconds."""
         self.server.owner.ended.wait(number)
-        self.answer(self.image(asked), self.mime(asked))
+        self.answer_well(asked)
 
     def fault_old_news(self, asked, number):
         """A good answer that is some seconds old when it comes."""
-        body = self.image(asked)
-        self.server.owner.ended.wait(number)
-        self.answer(body, self.mime(asked))
+        self.answer_well(asked, number)
 
     def fault_held(self, asked, _number):
         """A good answer when the test releases it."""
@@ -217,6 +217,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def fault_xml(self, _asked, _number):
         """A service exception under 200."""
         self.answer(EXCEPTION, 'application/vnd.ogc.se_xml')
+
+    def fault_layer(self, _asked, _number):
+        """The service exception of a layer that is not there."""
+        self.answer(EXCEPTION.replace(b'<ServiceException>',
+                                      b'<ServiceException code="LayerNotDefined">'),
+                    'application/vnd.ogc.se_xml')
 
     def fault_login(self, _asked, _number):
         """A page for people."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""Every cmocka test is registered, in the one group of its program, under a speaking name."""
+"""Every cmocka test is registered, in the one group of its program, under a speaking name, and
+Makefile.am builds the program: what no list names would never run."""
 import re
 
 import lint
@@ -34,8 +35,11 @@ def check_file(path, code):
 def check(tree):
     """Every test program below tests/unit."""
     complaints = []
+    listed = set(re.findall(r'tests/unit/\w+', tree['Makefile.am']))
     for path, text in lint.sources(tree, '.c', 'tests/unit/test_').items():
         complaints += check_file(path, lint.blank_code(text))
+        if path[:-2] not in listed:
+            complaints.append(f'{path}: Makefile.am builds no such program')
     return complaints
 
 
@@ -43,7 +47,8 @@ def program(registered, groups=1, name='test_sum__adds', call=''):
     """A tree of one test program."""
     listed = ', '.join(f'cmocka_unit_test({one})' for one in registered)
     runs = 'return cmocka_run_group_tests(tests, NULL, NULL);\n' * groups
-    return {'tests/unit/test_sum.c': f'static void {name}(void **state)\n{{\n}}\n\n'
+    return {'Makefile.am': 'unit_tests = tests/unit/test_sum\n',
+            'tests/unit/test_sum.c': f'static void {name}(void **state)\n{{\n}}\n\n'
             f'int main(void)\n{{\nconst struct CMUnitTest tests[] = {{{listed}}};\n'
             f'{call}{runs}}}\n'}
 
@@ -57,6 +62,8 @@ if __name__ == '__main__':
          'test_sum__adds is registered 0'),
         ('a test registered twice', program(['test_sum__adds'] * 2), 'registered 2 times'),
         ('a name without a behaviour', program(['test_sum'], name='test_sum'), 'must be called'),
+        ('a program that is not built', program(['test_sum__adds']) | {'Makefile.am': ''},
+         'builds no such'),
         ('a second group', program(['test_sum__adds'], groups=2), 'exactly one'),
     ], intact=[
         ('a whole program', program(['test_sum__adds'])),

@@ -83,10 +83,10 @@ static void test_answer__kill_codes_come_in_body_or_query(void **state)
         {"kill_all=Pending", NULL, "pending", 1},
         {"kill_all=1", NULL, "running", 2},
         {"kill_all=all\r\n", NULL, "all", 3},
-        {"x=y&kill_all=%61l%6C&z", NULL, "all", 3},
+        {"foo=y&kill_all=%61l%6C&bar", NULL, "all", 3},
         {"kill_all=+all+", NULL, "all", 3},
         {"", "kill_all=all", "all", 3},
-        {"x=1", "a=b&kill_all=pending", "pending", 1},
+        {"foo=1", "a=b&kill_all=pending", "pending", 1},
         {"kill_all=running", "kill_all=RUNNING", "running", 2},
     };
 

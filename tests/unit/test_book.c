@@ -20,6 +20,7 @@ static tseed_book_tileset_t *enter(int64_t id, const tseed_chain_t *accounts, in
                                            .format = "image/png",
                                            .parameters = "{}",
                                            .root = "/cache",
+                                           .place = "",
                                            .shared = {0, 1, 70, 4096},
                                            .complete = complete};
 

@@ -16,6 +16,7 @@ static tseed_book_tileset_t *enter(const char *key, const char *root, int comple
                                            .format = "image/png",
                                            .parameters = "{}",
                                            .root = root,
+                                           .place = "",
                                            .complete = complete};
 
     return tseed_book_add(book, &record, &chain, 0);
@@ -143,6 +144,9 @@ static void test_book_tilesets__that_leave_give_their_pages(void **state)
     put(second, &tiles, 100);
     assert_int_equal(tseed_book_leavers(found, 4, book), 0);
     second->is_leaving = 1;
+    second->spared = 1;
+    assert_int_equal(tseed_book_leavers(found, 4, book), 0);
+    second->spared = 0;
     assert_int_equal(tseed_book_leavers(found, 4, book), 1);
     assert_ptr_equal(found[0].booked, second);
     tseed_book_hold(book, second, &page);

@@ -529,6 +529,7 @@ static tseed_tileset_record_t record_of(int set)
                                     .format = "image/png",
                                     .parameters = "{\"STYLES\":\"\"}",
                                     .root = "/cache",
+                                    .place = "geowebcache\n2x1 4x2",
                                     .complete = 1};
 }
 

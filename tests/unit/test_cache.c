@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "books/tseed_cache.h"
 #include "pool_fixture.h"
-#include "usage/tseed_cache.h"
 
 static void test_cache__a_load_that_failed_leaves_nothing(void **state)
 {

@@ -19,7 +19,7 @@ static const char new_service[] =
     "<?xml version='1.0'?>\n"
     "<WMS_Capabilities version='1.3.0' xmlns='http://www.opengis.net/wms'><Service><Name>WMS</Name>"
     "<MaxWidth> 2048 </MaxWidth><MaxHeight>many</MaxHeight></Service><Capability><Request>"
-    "<GetMap><Format> image/png </Format><Format>image/jpeg</Format></GetMap></Request>"
+    "<GetMap><Format> image/png </Format><Format>image/jpg</Format></GetMap></Request>"
     "<Layer><Title>all</Title><CRS>EPSG:4326</CRS><CRS>CRS:84</CRS>"
     "<BoundingBox CRS='EPSG:4326' minx='47' miny='5' maxx='55' maxy='15'/>"
     "<Layer><Name>roads</Name></Layer>"
@@ -69,6 +69,8 @@ static const wish_t wishes[] = {
      "anything of its layer 'roads' within the extent in EPSG:4326"},
 };
 
+static int lacks_layer;
+
 static const char *lacks_of(const wish_t *wish)
 {
     tseed_capabilities_t *offered =
@@ -82,7 +84,8 @@ static const char *lacks_of(const wish_t *wish)
         .gridset = tseed_gridset_builtin("EPSG:4326"), .extent = wish->extent, .srs = wish->srs};
     APR_ARRAY_PUSH(layer.formats, tseed_format_t) = (tseed_format_t){.from = wish->format};
     apr_table_set((apr_table_t *)layer.source.parameters, "LAYERS", wish->layers);
-    return apr_array_pstrcat(pool, tseed_capabilities_lacks(offered, &layer, pool), ';');
+    return apr_array_pstrcat(pool, tseed_capabilities_lacks(&lacks_layer, offered, &layer, pool),
+                             ';');
 }
 
 static void test_capabilities__says_what_is_lacking(void **state)
@@ -90,6 +93,7 @@ static void test_capabilities__says_what_is_lacking(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
         assert_string_equal(lacks_of(&wishes[i]), wishes[i].lacks);
+        assert_int_equal(lacks_layer, strstr(wishes[i].lacks, "a layer '") != NULL);
     }
 }
 

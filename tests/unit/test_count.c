@@ -7,8 +7,9 @@
 
 #include <cmocka.h>
 
+#include "base/tseed_clock.h"
+#include "books/tseed_count.h"
 #include "pool_fixture.h"
-#include "upkeep/tseed_count.h"
 
 #define TILESETS 2
 
@@ -60,6 +61,13 @@ void tseed_page_jobs_take(tseed_page_jobs_t *page_jobs, const tseed_job_t *taken
     under_way--;
 }
 
+void tseed_page_jobs_pass_over(tseed_page_jobs_t *page_jobs, tseed_job_t *hanging)
+{
+    (void)page_jobs;
+    under_way -= !hanging->is_overdue;
+    hanging->is_overdue = 1;
+}
+
 int tseed_page_jobs_count(const tseed_page_jobs_t *page_jobs)
 {
     (void)page_jobs;
@@ -72,17 +80,9 @@ void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *taken)
     (void)taken;
 }
 
-void tseed_stages_work(tseed_stages_t *stages, tseed_job_t *waiting, tseed_stage_t stage)
+static void give_up(void *stages, tseed_job_t *failed)
 {
     (void)stages;
-    (void)waiting;
-    (void)stage;
-}
-
-void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *failed)
-{
-    (void)stages;
-    (void)run;
     (void)failed;
 }
 
@@ -119,6 +119,7 @@ static void add_tilesets(void)
                                                .format = "image/png",
                                                .parameters = "{}",
                                                .root = i ? "/ssd" : "/cache",
+                                               .place = "",
                                                .complete = 1};
 
         tilesets[i] = tseed_book_add(cache.book, &record, &chain, 0);
@@ -134,9 +135,12 @@ static int setup(void **state)
     begun = under_way = 0;
     configured = 1;
     add_tilesets();
-    count = tseed_count_create(
-        &(tseed_count_uses_t){.session = &session, .runs = &runs, .cache = &cache, .marks = marks},
-        pool);
+    count = tseed_count_create(&(tseed_count_uses_t){.session = &session,
+                                                     .runs = &runs,
+                                                     .cache = &cache,
+                                                     .marks = marks,
+                                                     .give_up = give_up},
+                               pool);
     return 0;
 }
 
@@ -182,6 +186,108 @@ static void test_count__of_shared_files_that_failed_is_still_due(void **state)
     assert_int_equal(marks->shared_due, 0);
     assert_int_equal(tilesets[0]->record.shared.files, 1);
     assert_int_equal(tilesets[0]->record.shared.allocated, 4096);
+}
+
+/* Shared files and pages of another tile set are counted at once. */
+static void test_count__that_failed_puts_off_no_other_tile_set(void **state)
+{
+    const tseed_page_t page = {5, 3, 4};
+
+    (void)state;
+    for (int i = 0; i < TILESETS; i++) {
+        tseed_book_load(cache.book, tilesets[i],
+                        &(tseed_page_record_t){
+                            .tileset = i + 1, .page = page, .usage = {1, 1, 70, 4096}, .dirty = 1});
+        tseed_marks_doubt_shared(marks, tilesets[i]);
+    }
+    feed(tseed_count_client(count));
+    assert_begun(1, 0, TSEED_STAGE_COUNT_SHARED);
+    end(TSEED_JOB_NO_STORE);
+    feed(tseed_count_client(count));
+    assert_begun(2, 1, TSEED_STAGE_COUNT_SHARED);
+    end(TSEED_JOB_OK);
+    feed(tseed_count_client(count));
+    assert_int_equal(begun, 2);
+    feed(tseed_count_doubts_client(count));
+    assert_begun(3, 1, TSEED_STAGE_COUNT);
+    job.metatile.wanted = (tseed_range_t){5, 96, 128, 127, 159};
+    job.counted = (tseed_effect_t){1, 1, 70, 4096};
+    end(TSEED_JOB_OK);
+    feed(tseed_count_doubts_client(count));
+    feed(tseed_count_doubts_client(count));
+    assert_int_equal(begun, 3);
+    assert_int_equal(tseed_book_in_doubt(cache.book), 1);
+}
+
+static void test_count__in_a_store_that_hangs_keeps_no_other_waiting(void **state)
+{
+    tseed_client_t *client = tseed_count_client(count);
+
+    (void)state;
+    tseed_marks_doubt_shared(marks, tilesets[0]);
+    tseed_marks_doubt_shared(marks, tilesets[1]);
+    feed(client);
+    assert_begun(1, 0, TSEED_STAGE_COUNT_SHARED);
+    runs.background = &background[0];
+    background[0].jobs = &job;
+    client->tick(client->module, tseed_clock_monotonic());
+    feed(client);
+    assert_int_equal(begun, 1);
+    background[0].is_hung = 1;
+    client->tick(client->module, tseed_clock_monotonic());
+    feed(client);
+    assert_begun(2, 1, TSEED_STAGE_COUNT_SHARED);
+    runs.background = NULL;
+}
+
+/* After a crash no tile is written before all is counted. A store that hangs is counted when it
+ * answers; until then no tile is written there, and tiles are written elsewhere. */
+static void test_count__leaves_out_a_store_that_hangs_for_now(void **state)
+{
+    tseed_client_t *client = tseed_count_client(count);
+    const tseed_page_t pages[] = {{5, 3, 4}, {5, 3, 5}};
+    tseed_job_t hanging;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        tseed_book_load(cache.book, tilesets[0],
+                        &(tseed_page_record_t){
+                            .tileset = 1, .page = pages[i], .usage = {1, 1, 70, 4096}, .dirty = 1});
+    }
+    tseed_count_recount(count);
+    marks->shared_due = 0;
+    feed(client);
+    assert_int_equal(begun, 2);
+    feed(client);
+    assert_true(marks->is_recounting);
+    end(TSEED_JOB_OK); /* of the last; the first one hangs */
+    hanging = job;
+    hanging.is_overdue = 0;
+    hanging.metatile.wanted = (tseed_range_t){5, 96, 128, 127, 159};
+    runs.background = &background[0];
+    background[0].jobs = &hanging;
+    background[0].is_hung = 1;
+    client->tick(client->module, tseed_clock_monotonic());
+    feed(client);
+    assert_false(marks->is_recounting);
+    assert_true(tilesets[0]->is_late);
+    assert_false(tilesets[1]->is_late);
+    feed(client);
+    feed(tseed_count_doubts_client(count));
+    assert_int_equal(begun, 2);
+
+    background[0].is_hung = 0; /* it answers */
+    feed(client);
+    assert_true(tilesets[0]->is_late); /* the job that hung is not back */
+    background[0].jobs = NULL;
+    tseed_book_count(&(tseed_effect_t){0}, cache.book, tilesets[0], &pages[0],
+                     &(tseed_effect_t){1, 1, 70, 4096}, 0);
+    tseed_book_count(&(tseed_effect_t){0}, cache.book, tilesets[0], &pages[1],
+                     &(tseed_effect_t){1, 1, 70, 4096}, 0);
+    feed(client);
+    assert_false(tilesets[0]->is_late);
+    assert_false(marks->is_recounting);
+    runs.background = NULL;
 }
 
 /* The tile set may be configured again. */
@@ -236,6 +342,9 @@ int main(void)
         cmocka_unit_test_setup(test_count__of_shared_files_that_failed_is_still_due, setup),
         cmocka_unit_test_setup(test_count__passes_over_a_tile_set_that_no_job_can_be_begun_in,
                                setup),
+        cmocka_unit_test_setup(test_count__that_failed_puts_off_no_other_tile_set, setup),
+        cmocka_unit_test_setup(test_count__in_a_store_that_hangs_keeps_no_other_waiting, setup),
+        cmocka_unit_test_setup(test_count__leaves_out_a_store_that_hangs_for_now, setup),
         cmocka_unit_test_setup(test_count__a_file_is_as_old_as_its_date, setup),
     };
 

@@ -60,6 +60,7 @@ static int setup(void **state)
                                       .format = "image/png",
                                       .parameters = "{}",
                                       .root = "/cache",
+                                      .place = "",
                                       .complete = 1};
     context = (tseed_context_t){.catalog = catalog, .pool = pool, .scratch = pool};
     cache = (tseed_cache_t){.book = tseed_book_create(pool)};

@@ -11,10 +11,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "ctl/tseed_ctl_help.h"
-#include "ctl/tseed_ctl_options.h"
-#include "ctl/tseed_ctl_profile.h"
-#include "ctl/tseed_ctl_request.h"
+#include "ctl/tseed_ctl.h"
+#include "output_fixture.h"
 #include "pool_fixture.h"
 
 #define WORDS_MAX 24
@@ -38,13 +36,13 @@ static void test_options__stand_before_and_behind_the_verb(void **state)
 {
     (void)state;
     assert_null(read_line("--json -s http://a/rest seed world -qw -z2-5 --threads=4 -t 3"));
-    assert_int_equal(options.verb, TSEED_VERB_SEED);
+    assert_true(tseed_ctl_verb_is(&options, "seed"));
     assert_string_equal(options.server, "http://a/rest");
     assert_string_equal(tseed_ctl_argument(&options, 0), "world");
     assert_string_equal(options.threads, "3");
     assert_true(options.is_json && options.is_quiet && options.is_waiting);
-    assert_int_equal(options.zoom.start, 2);
-    assert_int_equal(options.zoom.stop, 5);
+    assert_string_equal(options.zoom_start, "2");
+    assert_string_equal(options.zoom_stop, "5");
 }
 
 static void test_options__mean_what_the_verb_says(void **state)
@@ -83,12 +81,17 @@ static const struct {
 } refusals[] = {
     {"", "a verb is missing"},
     {"--json", "a verb is missing"},
+    {"--nonsense", "--nonsense is no option, or must stand behind its verb"},
     {"sed world", "'sed' is no verb"},
     {"seed", "seed needs LAYER"},
     {"seed a b", "'b' is one"},
     {"-z 5 seed a", "-z is no option, or must stand behind its verb"},
     {"seed a --csv", "seed has no option --csv"},
     {"seed a --zooms=5", "seed has no option --zooms"},
+    {"seed a -z5 -qxw", "seed has no option -x"},
+    {"seed a -q -wx", "seed has no option -x"},
+    {"seed a -qz", "--zoom needs a value: A-B"},
+    {"show x", "'x' is no id of a task"},
     {"seed a --wait=yes", "--wait takes no value"},
     {"seed a -z", "--zoom needs a value: A-B"},
     {"seed a -z 5-4", "'5-4' is no level"},
@@ -125,26 +128,33 @@ static void test_options__need_no_argument_for_help(void **state)
 {
     (void)state;
     assert_null(read_line("seed --help"));
-    assert_true(options.wants_help && options.verb == TSEED_VERB_SEED);
+    assert_true(options.wants_help && tseed_ctl_verb_is(&options, "seed"));
     assert_null(read_line("-V"));
     assert_true(options.wants_version);
 }
 
-/* Two rows that one verb takes may share neither letter nor name. */
+/* Two options that one verb takes may share neither letter nor name: its help names each once. */
 static void test_options__of_a_verb_differ(void **state)
 {
     (void)state;
-    for (int i = 0; i < tseed_ctl_option_count; i++) {
-        const tseed_ctl_option_row_t *one = &tseed_ctl_option_rows[i];
+    for (int i = 0; i < TSEED_VERBS; i++) {
+        const char *said, *line;
+        int count = 0;
 
-        for (int j = 0; j < i; j++) {
-            const tseed_ctl_option_row_t *other = &tseed_ctl_option_rows[j];
+        begin_output();
+        tseed_ctl_help(&tseed_ctl_verbs[i], pool);
+        said = end_output();
+        for (line = strstr(said, "\n  "); line; line = strstr(line + 1, "\n  ")) {
+            const char *name = strstr(line, "--");
+            const char *option = apr_pstrmemdup(pool, name, strcspn(name, " \n") + 1);
+            const char *letter = apr_pstrmemdup(pool, line, 5);
 
-            if (one->verbs & other->verbs) {
-                assert_true(!one->letter || one->letter != other->letter);
-                assert_string_not_equal(one->name, other->name);
-            }
+            assert_true(strstr(said, letter) == line || line[3] != '-');
+            assert_true(strstr(said, option) == name);
+            count++;
+            line = strchr(name, '\n') ? strchr(name, '\n') - 1 : name;
         }
+        assert_true(count >= 9);
     }
 }
 
@@ -159,13 +169,14 @@ static void test_request__has_what_was_given_and_no_more(void **state)
     assert_null(read_line("seed w -g EPSG:4326 -z 3 -b 0.1,0,1,2 -f image/png -p A=&"));
     assert_string_equal(
         tseed_ctl_seed_xml(&options, pool),
-        "<seedRequest><name>w</name><gridSetId>EPSG:4326</gridSetId><bounds><coords>"
+        "<seedRequest><name>w</name><gridSetId>EPSG:4326</gridSetId>"
+        "<zoomStart>3</zoomStart><zoomStop>3</zoomStop><format>image/png</format>"
+        "<type>seed</type><threadCount>1</threadCount><bounds><coords>"
         "<double>0.1</double><double>0</double><double>1</double><double>2</double></coords>"
-        "</bounds><zoomStart>3</zoomStart><zoomStop>3</zoomStop><format>image/png</format>"
-        "<type>seed</type><threadCount>1</threadCount><parameters><entry><string>A</string>"
+        "</bounds><parameters><entry><string>A</string>"
         "<string>&#38;</string></entry></parameters></seedRequest>");
     assert_string_equal(tseed_ctl_seed_query(&options, pool),
-                        "type=seed&gridSetId=EPSG:4326&format=image%2Fpng&zoomStart=3&zoomStop=3"
+                        "type=seed&gridSetId=EPSG:4326&zoomStart=3&zoomStop=3&format=image%2Fpng"
                         "&bbox=0.1,0,1,2&parameter_A=%26");
 }
 
@@ -177,31 +188,40 @@ static void test_request__projects_degrees(void **state)
     tseed_bounds_t box, back;
 
     (void)state;
-    assert_null(tseed_ctl_project(&box, 900913, &degrees, pool));
+    assert_int_equal(tseed_ctl_project(&box, 900913, &degrees), 0);
     assert_float_equal(box.minx, 656784.9956, 0.001);
     assert_float_equal(box.maxx, 1168854.6531, 0.001);
     assert_int_equal(tseed_ctl_unproject(&back, 3857, &box), 0);
     assert_float_equal(back.miny, 45.8, 1e-9);
     assert_float_equal(back.maxy, 47.8, 1e-9);
-    assert_null(tseed_ctl_project(&box, 3857, &earth, pool));
+    assert_int_equal(tseed_ctl_project(&box, 3857, &earth), 0);
     assert_float_equal(box.maxy, 20037508.3428, 0.001);
-    assert_null(tseed_ctl_project(&box, 4326, &degrees, pool));
+    assert_int_equal(tseed_ctl_project(&box, 4326, &degrees), 0);
     assert_float_equal(box.maxy, 47.8, 0);
-    assert_non_null(tseed_ctl_project(&box, 2056, &degrees, pool));
+    assert_int_equal(tseed_ctl_project(&box, 2056, &degrees), -1);
     assert_int_equal(tseed_ctl_unproject(&back, 2056, &box), -1);
+}
+
+/* Reads a file of that text. NULL or a sentence. */
+static const char *read_profile(const char *text, const char *name)
+{
+    FILE *file = fmemopen(apr_pstrdup(pool, text), strlen(text), "r");
+    const char *problem = tseed_ctl_profile_read(&options, file, name, pool);
+
+    fclose(file);
+    return problem;
 }
 
 static void test_profile__keeps_what_is_set(void **state)
 {
     (void)state;
     assert_null(read_line("status -u me"));
-    assert_null(tseed_ctl_profile_read(
-        &options, "# a\n\tserver \t http://a/rest  \r\nuser you\n\ncacert /a b", "x", pool));
+    assert_null(read_profile("# a\n\tserver \t http://a/rest  \r\nuser you\n\ncacert /a b", "x"));
     assert_string_equal(options.server, "http://a/rest");
     assert_string_equal(options.user, "me");
     assert_string_equal(options.cacert, "/a b");
-    assert_non_null(strstr(tseed_ctl_profile_read(&options, "password x", "f", pool), "f: 'pass"));
-    assert_non_null(tseed_ctl_profile_read(&options, "server", "f", pool));
+    assert_non_null(strstr(read_profile("password x", "f"), "f: 'pass"));
+    assert_non_null(read_profile("server", "f"));
 }
 
 static void test_profile__refuses_addresses(void **state)
@@ -221,17 +241,31 @@ static void test_profile__refuses_addresses(void **state)
     assert_null(tseed_ctl_server_check("https://a:81/b@c/rest", pool));
 }
 
+/* What the last word of a line may name besides. */
+static const char *kind_of(const char *line, const char *last)
+{
+    const char *kind;
+
+    read_line(line);
+    begin_output();
+    kind = tseed_ctl_complete(&options, last);
+    end_output();
+    return kind;
+}
+
 static void test_completion__knows_verb_and_argument(void **state)
 {
-    const char *const seed[] = {"-s", "status", "seed", "-g", "x", ""};
-    const char *const show[] = {"show", ""};
-
     (void)state;
-    assert_int_equal(tseed_ctl_complete_verb(2, seed), TSEED_VERB_COUNT);
-    assert_int_equal(tseed_ctl_complete_verb(6, seed), TSEED_VERB_SEED);
-    assert_int_equal(tseed_ctl_complete_kind(TSEED_VERB_SEED, 6, seed), TSEED_ARGUMENT_LAYER);
-    assert_int_equal(tseed_ctl_complete_kind(TSEED_VERB_SEED, 5, seed), TSEED_ARGUMENT_NONE);
-    assert_int_equal(tseed_ctl_complete_kind(TSEED_VERB_SHOW, 2, show), TSEED_ARGUMENT_TASK);
+    assert_string_equal(kind_of("-s", ""), "");
+    assert_string_equal(kind_of("-s status", ""), "");
+    assert_null(options.verb);
+    assert_string_equal(kind_of("-s status seed -g", ""), "");
+    assert_string_equal(kind_of("-s status seed -g x", ""), "LAYER");
+    assert_true(tseed_ctl_verb_is(&options, "seed"));
+    assert_string_equal(kind_of("seed", "-"), "");
+    assert_string_equal(kind_of("show", ""), "ID");
+    assert_string_equal(kind_of("status", ""), "LAYER]");
+    assert_string_equal(kind_of("tasks --layer", ""), "LAYER");
 }
 
 int main(void)

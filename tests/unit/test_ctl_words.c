@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include <apr_tables.h>
+#include <apr_strings.h>
+#include <malloc.h>
 #include <string.h>
 
-#include "ctl/tseed_ctl_members.h"
-#include "ctl/tseed_ctl_progress.h"
-#include "ctl/tseed_ctl_words.h"
+#include "ctl/tseed_ctl.h"
+#include "ctl/tseed_ctl_print.h"
+#include "output_fixture.h"
 #include "pool_fixture.h"
 
 static const struct {
@@ -80,45 +81,74 @@ static void test_words__rates(void **state)
     assert_string_equal(tseed_ctl_rate(412.3, pool), "412/s");
 }
 
+/* What is printed of a text: as words in a line, or as the server's document on a terminal. */
+static const char *said(const char *text)
+{
+    begin_output();
+    tseed_ctl_say("<%s>", text);
+    return end_output();
+}
+
 static void test_words__command_no_terminal(void **state)
 {
     (void)state;
-    assert_string_equal(tseed_ctl_clean("a\x1b[2J\nb\x7f\xC2\x9B", pool), "a?[2J?b??");
-    assert_string_equal(tseed_ctl_clean("\xE2\x80\xAE\xE2\x81\xA6x\xE2\x80\xA8", pool), "??x?");
-    assert_string_equal(tseed_ctl_clean("\xC3\xA4\xFF\xE2\x82", pool),
-                        "\xC3\xA4\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+    assert_string_equal(said("a\x1b[2J\nb\x7f\xC2\x9B"), "<a?[2J?b?"
+                                                         "?>\n");
+    assert_string_equal(said("\xE2\x80\xAE\xE2\x81\xA6x\xE2\x80\xA8"), "<??x?>\n");
+    assert_string_equal(said("\xC3\xA4\xFF\xE2\x82"),
+                        "<\xC3\xA4\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD>\n");
 }
 
+/* Standard error of a test is no terminal, or one of 80 columns. */
 static void test_words__are_cut_between_characters(void **state)
 {
+    char line[2 * 100 + 1] = "";
+
     (void)state;
-    assert_int_equal(tseed_ctl_width("\xC3\xA4z"), 2);
-    assert_string_equal(tseed_ctl_clip("\xC3\xA4z", 1, pool), "\xC3\xA4");
-    assert_string_equal(tseed_ctl_clip("\xC3\xA4z", 9, pool), "\xC3\xA4z");
-    assert_string_equal(tseed_ctl_clip("abc", 0, pool), "");
+    for (int i = 0; i < 100; i++) {
+        strcat(line, "\xC3\xA4");
+    }
+    begin_errors();
+    tseed_ctl_redraw(line, pool);
+    line[2 * 79] = '\0';
+    assert_string_equal(end_output(), apr_pstrcat(pool, "\r", line, "\x1b[K", NULL));
+    begin_errors();
+    tseed_ctl_redraw("abc\x1b", pool);
+    assert_string_equal(end_output(), "\rabc?\x1b[K");
 }
 
-static void test_words__as_values(void **state)
+static void test_words__stand_in_columns(void **state)
 {
+    static const tseed_ctl_column_t columns[] = {
+        {"A", "a", "?", NULL}, {"NUMBER>", "n", "-", NULL}, {"C", "c", "", NULL}, {0}};
+    json_object *list = tseed_ctl_keep(
+        json_tokener_parse("[{\"a\":\"\xC3\xA4z\\n\",\"n\":5,\"c\":\"x\"},{\"n\":null}]"), pool);
+
     (void)state;
-    assert_string_equal(tseed_ctl_csv("plain", pool), "plain");
-    assert_string_equal(tseed_ctl_csv("a,\"b\"\n", pool), "\"a,\"\"b\"\"\n\"");
+    begin_output();
+    tseed_ctl_print_table(list, columns, "nothing", pool);
+    assert_string_equal(end_output(), "A    NUMBER  C\n"
+                                      "\xC3\xA4z?       5  x\n"
+                                      "?         -  \n");
+    begin_output();
+    tseed_ctl_print_table(NULL, columns, "nothing", pool);
+    assert_string_equal(end_output(), "nothing\n");
 }
 
 /* ---- documents ---- */
 
-static const tseed_node_t *document(const char *json)
+static json_object *document(const char *json)
 {
-    const tseed_node_t *read;
+    json_object *read;
 
-    assert_null(tseed_ctl_document_read(&read, json, strlen(json), pool));
+    assert_null(tseed_ctl_json_read(&read, json, strlen(json), pool));
     return read;
 }
 
 static void test_members__that_are_missing_have_a_default(void **state)
 {
-    const tseed_node_t *object = document("{\"a\":5,\"b\":null,\"c\":[],\"d\":[1,2],\"e\":true,"
-                                          "\"f\":1.5,\"g\":\"x\"}");
+    json_object *object = document("{\"a\":5,\"b\":null,\"c\":[],\"d\":[1,2],\"e\":true,"
+                                   "\"f\":1.5,\"g\":\"x\",\"h\":1e400}");
 
     (void)state;
     assert_int_equal(tseed_ctl_number(object, "a", -1), 5);
@@ -126,40 +156,82 @@ static void test_members__that_are_missing_have_a_default(void **state)
     assert_int_equal(tseed_ctl_number(object, "z", -1), -1);
     assert_int_equal(tseed_ctl_number(object, "g", -1), -1);
     assert_float_equal(tseed_ctl_decimal(object, "f", 0), 1.5, 0);
-    assert_null(tseed_ctl_first(object, "c"));
-    assert_string_equal(tseed_ctl_next(tseed_ctl_first(object, "d"))->text, "2");
-    assert_null(tseed_ctl_next(tseed_ctl_next(tseed_ctl_first(object, "d"))));
-    assert_true(tseed_ctl_is_true(object, "e") && !tseed_ctl_is_true(object, "a"));
-    assert_null(tseed_ctl_member(NULL, "a"));
+    assert_float_equal(tseed_ctl_decimal(object, "h", -1), -1, 0);
+    assert_null(tseed_ctl_entry(object, "c", 0));
+    assert_null(tseed_ctl_entry(object, "g", 0));
+    assert_string_equal(json_object_get_string(tseed_ctl_entry(object, "d", 1)), "2");
+    assert_null(tseed_ctl_entry(object, "d", 2));
+    assert_true(tseed_ctl_is(object, "e", "true") && !tseed_ctl_is(object, "a", "true"));
+    assert_string_equal(tseed_ctl_text(object, "d", "?"), "?");
+    assert_null(tseed_ctl_text(NULL, "a", NULL));
 }
 
 static void test_members__of_what_is_no_document(void **state)
 {
-    static const char *const wrong[] = {"", "<html>", "[1]", "{\"a\":", "{\"a\":{\"b\":1}", "5"};
-    const tseed_node_t *read;
+    static const char *const wrong[] = {
+        "",           "<html>",
+        "[1]",        "{\"a\":",
+        "{\"a\":1}x", "{\"a\":{\"b\":1}",
+        "5",          "{\"a\":[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]}"};
+    json_object *read;
 
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-        assert_non_null(tseed_ctl_document_read(&read, wrong[i], strlen(wrong[i]), pool));
+        assert_non_null(tseed_ctl_json_read(&read, wrong[i], strlen(wrong[i]), pool));
+        assert_null(read);
+    }
+}
+
+/* A list that repeats a value so often. */
+static char *list_of(const char *value, size_t count)
+{
+    const size_t length = strlen(value);
+    char *text = apr_palloc(pool, count * (length + 1) + 16), *end = text;
+
+    end += sprintf(end, "{\"a\":[");
+    for (size_t i = 0; i < count; i++) {
+        end += sprintf(end, "%s%s", i ? "," : "", value);
+    }
+    strcpy(end, "]}");
+    return text;
+}
+
+/* What is refused would take more memory; what is read takes no more than was reckoned. */
+static void test_members__fill_no_memory(void **state)
+{
+    static const char *const values[] = {"{}", "[]", "0", "1.5", "\"\"", "{\"a\":0}", "[0]"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        char *text = list_of(values[i], 10000);
+        const size_t before = mallinfo2().uordblks;
+        json_object *read;
+
+        assert_null(tseed_ctl_json_read(&read, text, strlen(text), pool));
+        assert_true(mallinfo2().uordblks - before < tseed_ctl_json_memory(text, strlen(text)));
+        text = list_of(values[i], (size_t)2 << 20);
+        assert_non_null(tseed_ctl_json_read(&read, text, strlen(text), pool));
     }
 }
 
 static void test_members__of_the_status_list(void **state)
 {
-    static const char *const wrong[] = {"", "{}", "{\"long-array-array\":[[1,2,3,4]]}",
-                                        "{\"long-array-array\":[[1,2,3,4,5]",
-                                        "{\"long-array-array\":[[1,2,3,4,x]]}"};
-    const apr_array_header_t *rows =
-        tseed_ctl_rows_read(" { \"long-array-array\" : [[1,2,-1,4,-1] , [5, 6,7,8,1]] }\n", pool);
+    static const char *const wrong[] = {"{}", "{\"long-array-array\":[[1,2,3,4]]}",
+                                        "{\"long-array-array\":[[1,2,3,4,\"x\"]]}",
+                                        "{\"long-array-array\":5}"};
+    json_object *rows = tseed_ctl_rows(
+        document(" { \"long-array-array\" : [[1,2,-1,4,-1] , [5, 6,7,8,1]] }\n"), pool);
 
     (void)state;
-    assert_int_equal(rows->nelts, 2);
-    assert_int_equal(APR_ARRAY_IDX(rows, 0, tseed_ctl_row_t).state, -1);
-    assert_int_equal(APR_ARRAY_IDX(rows, 1, tseed_ctl_row_t).id, 8);
-    assert_int_equal(tseed_ctl_rows_read("{\"long-array-array\":[]}", pool)->nelts, 0);
+    assert_int_equal(json_object_array_length(rows), 2);
+    assert_string_equal(tseed_ctl_text(tseed_ctl_entry(rows, NULL, 0), "state", ""), "ABORTED");
+    assert_int_equal(tseed_ctl_number(tseed_ctl_entry(rows, NULL, 1), "id", 0), 8);
+    rows = tseed_ctl_rows(document("{\"long-array-array\":[]}"), pool);
+    assert_int_equal(json_object_array_length(rows), 0);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-        assert_null(tseed_ctl_rows_read(wrong[i], pool));
+        assert_null(tseed_ctl_rows(document(wrong[i]), pool));
     }
+    assert_null(tseed_ctl_rows(NULL, pool));
 }
 
 /* ---- the progress ---- */
@@ -195,12 +267,12 @@ static void test_progress__leaves_out_what_is_not_known(void **state)
 
 static void test_progress__says_what_a_task_waits_for(void **state)
 {
-    const tseed_node_t *task = document("{\"tilesTotal\":9,\"tilesProcessed\":3,\"tilesPerSecond\":"
-                                        "0.5,\"reason\":\"full\\u0007\","
-                                        "\"reasonCode\":\"QUOTA\"}");
+    json_object *task = document("{\"tilesTotal\":9,\"tilesProcessed\":3,\"tilesPerSecond\":"
+                                 "0.5,\"reason\":\"full\\u0007\","
+                                 "\"reasonCode\":\"QUOTA\"}");
 
     (void)state;
-    assert_string_equal(tseed_ctl_progress(task, NULL, pool), "33.3 %  3/9 tiles  full?");
+    assert_string_equal(said(tseed_ctl_progress(task, NULL, pool)), "<33.3 %  3/9 tiles  full?>\n");
     assert_true(tseed_ctl_is_at_quota(task));
     assert_true(tseed_ctl_is_at_quota(document("{\"reasonCode\":\"FREE_SPACE\"}")));
     assert_false(tseed_ctl_is_at_quota(
@@ -232,9 +304,10 @@ int main(void)
         cmocka_unit_test(test_words__rates),
         cmocka_unit_test(test_words__command_no_terminal),
         cmocka_unit_test(test_words__are_cut_between_characters),
-        cmocka_unit_test(test_words__as_values),
+        cmocka_unit_test(test_words__stand_in_columns),
         cmocka_unit_test(test_members__that_are_missing_have_a_default),
         cmocka_unit_test(test_members__of_what_is_no_document),
+        cmocka_unit_test(test_members__fill_no_memory),
         cmocka_unit_test(test_members__of_the_status_list),
         cmocka_unit_test(test_progress__is_one_line),
         cmocka_unit_test(test_progress__leaves_out_what_is_not_known),

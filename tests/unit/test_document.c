@@ -90,6 +90,7 @@ static void test_document__json_in_all_disguises_is_one_tree(void **state)
         "{a:{b:1,c:{d:'x y'}}}",
         "{a:{'b':1,c:{\"d\":\"x y\",},},}",
         "{'a':{'b':1,'c':{'d':'x y'}}}}",
+        "{'a':{'b':1,'c':{'d':'x y'}}}} }\n}",
         "{'a':{'b':1,'c':{'d':'x y'}}} and more {[",
         "{\"a\":{\"b\":[1],\"c\":[{\"d\":[\"x y\",]},]}}",
         "{\"\\u0061\":{\"b\":1,\"c\":{\"d\":\"x\\u0020y\"}}}",
@@ -153,6 +154,9 @@ static void test_document__json_that_has_two_meanings_is_refused(void **state)
         {"{\"a\":{\"b\":[1,,2]}}", "line 1: a value expected before ',2]}}'"},
         {"{\"a\":{\"b\":[1 2]}}", "line 1: ',' or ']' expected before '2]}}'"},
         {"{\"a\":{\"b\":[1}}", "line 1: ',' or ']' expected before '}}'"},
+        {"{a:{b:1}},c:2}}", "line 1: only '}' or the end of the body expected before ',c:2}}'"},
+        {"{a:{b:1}}{a:{b:2}}",
+         "line 1: only '}' or the end of the body expected before '{a:{b:2}}'"},
         {"{\"a\":{\"b\":1}\n", "line 2: the closing '}' expected, but the body ends here"},
     };
 

@@ -10,7 +10,7 @@
 
 #include <apr_general.h>
 
-#include "upkeep/tseed_evict_plan.h"
+#include "books/tseed_evict_plan.h"
 
 #define NOW INT64_C(1790000000)
 #define MIB (INT64_C(1) << 20)
@@ -35,6 +35,7 @@ static tseed_book_tileset_t *enter(int64_t id, const char *layer)
                                            .format = "image/png",
                                            .parameters = "{}",
                                            .root = "/cache",
+                                           .place = "",
                                            .complete = 1};
 
     return tseed_book_add(cache.book, &record, &chain, 0);

@@ -186,6 +186,68 @@ static void test_explain__cuts_between_characters(void **state)
     }
 }
 
+static void test_explain__reads_utf16(void **state)
+{
+    static const char page[] = "<ServiceException code='NoLayer'>no layer \xE4</ServiceException>";
+    unsigned char little[2 * sizeof(page)] = {0xFF, 0xFE}, big[2 * sizeof(page)];
+    const size_t count = sizeof(page) - 1;
+    char text[SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        little[2 * i + 2] = big[2 * i + 1] = (unsigned char)page[i];
+        little[2 * i + 3] = big[2 * i] = 0;
+    }
+    assert_string_equal(tseed_explain(text, sizeof(text), "text/xml", little, 2 * count + 2),
+                        "an XML exception");
+    assert_string_equal(text, "no layer \xC3\xA4");
+    assert_string_equal(tseed_explain(text, sizeof(text), "text/xml", big, 2 * count),
+                        "an XML exception");
+    assert_string_equal(text, "no layer \xC3\xA4");
+    tseed_explain_code(text, sizeof(text), big, 2 * count);
+    assert_string_equal(text, "NoLayer");
+}
+
+static void test_explain__names_a_picture_of_a_wrong_type(void **state)
+{
+    static const unsigned char body[] = "\x89PNG\r\n\x1A\n\0\0\0\rIHDR";
+    char text[SIZE];
+
+    (void)state;
+    assert_string_equal(tseed_explain(text, sizeof(text), "text/html", body, sizeof(body)),
+                        "a picture of a wrong type");
+    assert_string_equal(text, "image/png called text/html");
+    assert_null(tseed_explain(text, sizeof(text), "image/png", body, sizeof(body)));
+}
+
+static void test_explain__finds_the_code_of_an_exception(void **state)
+{
+    static const char *const documents[][2] = {
+        {"<ServiceExceptionReport version='1.1.1'>\n<ServiceException code=\"LayerNotDefined\" "
+         "locator=\"layers\">no</ServiceException>",
+         "LayerNotDefined"},
+        {"<ows:ExceptionReport><ows:Exception\n exceptionCode='TileOutOfRange' locator='TILEROW'/>",
+         "TileOutOfRange"},
+        {"<ServiceException>code=\"Words\"</ServiceException>", ""},
+        {"<ServiceException code=Bare>no</ServiceException>", ""},
+        {"<Error code=\"NoSuchKey\"/>", ""},
+        {"<ServiceException code=\"Cut", ""},
+        {"", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(documents) / sizeof(*documents); i++) {
+        const size_t length = strlen(documents[i][0]);
+        char code[20] = "?";
+        unsigned char *body = malloc(length ? length : 1); /* nothing is read beyond it */
+
+        memcpy(body, documents[i][0], length);
+        tseed_explain_code(code, sizeof(code), body, length);
+        assert_string_equal(code, documents[i][1]);
+        free(body);
+    }
+}
+
 /* Every prefix of awkward documents, in memory of just that size: nothing is read beyond it. */
 static void test_explain__survives_documents_cut_anywhere(void **state)
 {
@@ -227,6 +289,9 @@ int main(void)
         cmocka_unit_test(test_explain__decodes_references),
         cmocka_unit_test(test_explain__writes_utf8_whatever_it_reads),
         cmocka_unit_test(test_explain__cuts_between_characters),
+        cmocka_unit_test(test_explain__reads_utf16),
+        cmocka_unit_test(test_explain__names_a_picture_of_a_wrong_type),
+        cmocka_unit_test(test_explain__finds_the_code_of_an_exception),
         cmocka_unit_test(test_explain__survives_documents_cut_anywhere),
         cmocka_unit_test(test_explain__stays_quick_on_large_bodies),
     };

@@ -588,6 +588,31 @@ static void test_fetcher__believes_no_retry_after_of_a_day(void **state)
     free(refused.body);
 }
 
+/* Others are asked on, where one of them has got a picture just now. */
+static void test_fetcher__pauses_one_layer_while_others_get_answers(void **state)
+{
+    fixture_t *fixture = *state;
+    tseed_transfer_t refused = ask(fixture, "/retry-day"), good = ask(fixture, "/picture");
+    tseed_outlook_t outlook;
+    int one, other;
+
+    good.layer = &one;
+    fetch(fixture, &good);
+    refused.layer = &other;
+    fetch(fixture, &refused);
+    assert_int_equal(refused.result, TSEED_FETCH_AWAY);
+    assert_true(refused.pauses_layer);
+    assert_false(outlook_since(fixture, &outlook));
+    fetch(fixture, &good);
+    assert_picture(&good);
+
+    refused.layer = &one; /* all that was heard of others is a pause */
+    check_refused(fixture, &outlook, &refused);
+    assert_false(refused.pauses_layer);
+    free(refused.body);
+    free(good.body);
+}
+
 /* Both clocks are read in whole seconds, and the answer takes a while to come. */
 static void test_fetcher__reads_retry_after_as_a_date(void **state)
 {
@@ -991,6 +1016,7 @@ int main(void)
         TEST(lets_nobody_overtake_by_coming_back),
         TEST(obeys_retry_after),
         TEST(believes_no_retry_after_of_a_day),
+        TEST(pauses_one_layer_while_others_get_answers),
         TEST(reads_retry_after_as_a_date),
         TEST(holds_the_rate_for_all_owners),
         TEST(gives_up_without_a_first_byte),

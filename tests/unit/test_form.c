@@ -204,6 +204,13 @@ static void test_form__a_query_adds_what_the_body_leaves_open(void **state)
     assert_string_equal(APR_ARRAY_IDX(document.coords, 3, const char *), "4");
     assert_string_equal(apr_table_get(document.parameters, "TIME"), "7");
     assert_string_equal(document.unknown.ignored, "_");
+    assert_null(document.unknown.dropped);
+    assert_null(add(&document, "minX=", "_=1&f=json&workspace=topp&kill_all=all&1761&color="));
+    assert_null(document.unknown.dropped);
+    assert_null(add(&document, "minX=", "_=1&color=2"));
+    assert_string_equal(document.unknown.dropped, "color");
+    assert_null(tseed_form_query(&document, "minX=&color=2", pool));
+    assert_string_equal(document.unknown.dropped, "color");
     assert_null(add(&document, "bbox=1,2,3,4", "minX=1.0&minY=2&maxX=3&maxY=4"));
     assert_null(add(&document, "minX=", "parameter_TIME=7"));
     assert_string_equal(apr_table_get(document.parameters, "TIME"), "7");
@@ -222,6 +229,8 @@ static void test_form__a_query_contradicts_nothing(void **state)
         {"minX=&parameter_STYLES=a", "parameter_STYLES=b",
          "STYLES is 'b' in the query and 'a' in the body"},
         {"minX=", "zoomEnd=4", "Unknown member: 'zoomEnd'. Is zoomStop meant?"},
+        {"minX=", "zmin=4&zmax=4", "Unknown member: 'zmin'. Is zoomStart meant?"},
+        {"minX=", "only=4", "Unknown member: 'only'. Is zoomStart, zoomStop or bbox meant?"},
         {"minX=", "tileFormat=a&format=b", "tileFormat 'a' and format 'b' say two things"},
     };
     tseed_seed_document_t document;

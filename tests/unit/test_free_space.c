@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "pipeline/tseed_free_space.h"
-#include "pipeline/tseed_quota_wait.h"
+#include "books/tseed_free_space.h"
+#include "books/tseed_quota_wait.h"
 #include "counters_fixture.h"
 #include "pool_fixture.h"
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "tiling/tseed_halving.h"
+#include "tiling/tseed_range.h"
 
 #include "pool_fixture.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/tseed_clock.h"
-#include "usage/tseed_holds.h"
+#include "books/tseed_holds.h"
 
 #define LEVEL 5
 
@@ -39,6 +39,7 @@ static tseed_book_tileset_t *enter(int64_t id, int complete)
                                            .format = "image/png",
                                            .parameters = "{}",
                                            .root = "/cache",
+                                           .place = "",
                                            .complete = complete};
 
     return tseed_book_add(cache->book, &record, &chain, 0);

@@ -555,6 +555,7 @@ static void make_tileset(const fixture_t *fixture)
                                      .format = "f",
                                      .parameters = "",
                                      .root = "/",
+                                     .place = "",
                                      .complete = 1};
 
     assert_int_equal(tseed_books_add(fixture->state, &record), APR_SUCCESS);

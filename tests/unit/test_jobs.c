@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/tseed_jobs.h"
+#include "books/tseed_jobs.h"
 #include "pool_fixture.h"
 
 static void test_jobs__begin_at_the_first_stage(void **state)

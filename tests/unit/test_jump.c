@@ -375,6 +375,43 @@ static void test_findings__survive_being_many_and_being_dropped(void **state)
     tseed_findings_destroy(findings);
 }
 
+static void count(void *baton, tseed_finding_t *below)
+{
+    assert_false(below->is_gone);
+    ++*(int *)baton;
+}
+
+static int expected_below(const tseed_findings_t *findings, const tseed_finding_t *finding)
+{
+    const tseed_finding_t *at;
+    size_t cursor = 0;
+    int expected = 0;
+
+    while ((at = tseed_findings_next(findings, &cursor)) != NULL) {
+        expected += !at->is_gone && at->range.z > finding->range.z && touches(finding, &at->range);
+    }
+    return expected;
+}
+
+static void test_findings__visit_all_below_that_have_common_ground(void **state)
+{
+    (void)state;
+    for (int seed = 1; seed <= 100; seed++) {
+        const tseed_finding_t *finding;
+        size_t cursor = 0;
+        world_t made;
+
+        make(&made, seed);
+        while ((finding = tseed_findings_next(made.findings, &cursor)) != NULL) {
+            int found = 0;
+
+            tseed_findings_each_below(made.findings, &made.set, finding, count, &found);
+            assert_int_equal(found, expected_below(made.findings, finding));
+        }
+        tseed_findings_destroy(made.findings);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_jump__a_sea_of_10_to_the_12_takes_a_few_steps),
         cmocka_unit_test(test_jump__a_quarter_of_the_world_is_counted_exactly),
         cmocka_unit_test(test_findings__survive_being_many_and_being_dropped),
+        cmocka_unit_test(test_findings__visit_all_below_that_have_common_ground),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

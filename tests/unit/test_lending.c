@@ -153,6 +153,9 @@ static void test_lending__what_pauses_a_run(void **state)
     run->is_silent = 1; /* its upstream does not answer */
     assert_true(tseed_lending_is_paused(&all->runs, run));
     run->is_silent = 0;
+    run->is_hung = 1; /* nor does its store */
+    assert_true(tseed_lending_is_paused(&all->runs, run));
+    run->is_hung = 0;
     run->pauses = 1; /* its store failed */
     assert_true(tseed_lending_is_paused(&all->runs, run));
     run->pauses = 0;
@@ -160,6 +163,31 @@ static void test_lending__what_pauses_a_run(void **state)
     assert_true(tseed_lending_is_paused(&all->runs, run));
     run->pause_until = 0;
     assert_false(tseed_lending_is_paused(&all->runs, run));
+}
+
+/* Until the truncate has removed its level, or as long as it is paused, nothing is stored there. */
+static void test_lending__a_run_that_waits_for_a_truncate_has_a_reason(void **state)
+{
+    state_t *all = state_make();
+    tseed_run_t *reseed = run_of(all, TSEED_RESEED, "a", 1);
+    tseed_run_t *truncate = run_of(all, TSEED_TRUNCATE, "a", 1);
+    const tseed_range_t level = {3, 0, 0, 7, 7}, other = {4, 0, 0, 7, 7};
+    tseed_job_t cut = {.stage = TSEED_STAGE_CUT, .metatile = {level, level}};
+    tseed_job_t removal = {.stage = TSEED_STAGE_REMOVE, .metatile = {level, level}};
+
+    (void)state;
+    reseed->phase = TSEED_RUN_GOING;
+    tseed_run_job_add(reseed, &cut);
+    tseed_run_job_add(truncate, &removal);
+    tseed_queue_put(&reseed->ready, &cut);
+    assert_ptr_equal(tseed_lending_stuck_before(&all->runs, reseed), truncate);
+    assert_true(tseed_lending_is_paused(&all->runs, reseed));
+    reseed->fetching = 1;
+    assert_null(tseed_lending_stuck_before(&all->runs, reseed));
+    reseed->fetching = 0;
+    removal.metatile = (tseed_metatile_t){other, other};
+    assert_null(tseed_lending_stuck_before(&all->runs, reseed));
+    assert_null(tseed_lending_stuck_before(&all->runs, truncate));
 }
 
 /* ---- the queue ---- */
@@ -280,6 +308,7 @@ int main(void)
         cmocka_unit_test(test_lending__each_run_has_the_thread_that_it_owns),
         cmocka_unit_test(test_lending__a_paused_run_lends_its_own_thread),
         cmocka_unit_test(test_lending__what_pauses_a_run),
+        cmocka_unit_test(test_lending__a_run_that_waits_for_a_truncate_has_a_reason),
         cmocka_unit_test(test_lending__tasks_begin_in_the_order_of_their_ids),
         cmocka_unit_test(test_lending__a_task_waits_for_truncates_before_it),
         cmocka_unit_test(test_lending__layers_without_a_paused_task_go_first),

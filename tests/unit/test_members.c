@@ -81,12 +81,23 @@ static void test_members__the_nearest_is_meant(void **state)
     assert_string_equal(tseed_name_meant("zoomstep", known), "zoomStop");
 }
 
+typedef struct {
+    const char *name;
+    tseed_subject_t subject;
+} row_t;
+
+static void check_subjects(const row_t *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (tseed_name_subject(rows[i].name) != rows[i].subject) {
+            fail_msg("%s speaks of %d", rows[i].name, tseed_name_subject(rows[i].name));
+        }
+    }
+}
+
 static void test_members__names_speak_of_what_narrows(void **state)
 {
-    static const struct {
-        const char *name;
-        tseed_subject_t subject;
-    } rows[] = {
+    static const row_t rows[] = {
         {"boundingBox", TSEED_SUBJECT_BOX},
         {"bbox", TSEED_SUBJECT_BOX},
         {"extent", TSEED_SUBJECT_BOX},
@@ -122,7 +133,10 @@ static void test_members__names_speak_of_what_narrows(void **state)
         {"action", TSEED_SUBJECT_KIND},
         {"layerName", TSEED_SUBJECT_CHOICE},
         {"thread_id", TSEED_SUBJECT_CHOICE},
-        {"per_page", TSEED_SUBJECT_CHOICE},
+        {"submit", TSEED_SUBJECT_NONE},
+        {"restart", TSEED_SUBJECT_NONE},
+        {"direct", TSEED_SUBJECT_NONE},
+        {"textile", TSEED_SUBJECT_NONE},
         {"priority", TSEED_SUBJECT_NONE},
         {"translate", TSEED_SUBJECT_NONE},
         {"comment", TSEED_SUBJECT_NONE},
@@ -137,19 +151,56 @@ static void test_members__names_speak_of_what_narrows(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (tseed_name_subject(rows[i].name) != rows[i].subject) {
-            fail_msg("%s speaks of %d", rows[i].name, tseed_name_subject(rows[i].name));
-        }
-    }
+    check_subjects(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static const tseed_members_t members = {
-    .known = known, .meant = {[TSEED_SUBJECT_LEVELS] = "zoomStart", [TSEED_SUBJECT_CHOICE] = ""}};
+static void test_members__names_speak_of_a_part(void **state)
+{
+    static const row_t rows[] = {
+        {"zmin", TSEED_SUBJECT_FIRST_LEVEL},
+        {"minz", TSEED_SUBJECT_FIRST_LEVEL},
+        {"ZMAX", TSEED_SUBJECT_LAST_LEVEL},
+        {"z0", TSEED_SUBJECT_LEVELS},
+        {"lods", TSEED_SUBJECT_LEVELS},
+        {"pyramid", TSEED_SUBJECT_LEVELS},
+        {"startAt", TSEED_SUBJECT_FIRST_LEVEL},
+        {"stopAt", TSEED_SUBJECT_LAST_LEVEL},
+        {"rect", TSEED_SUBJECT_BOX},
+        {"x", TSEED_SUBJECT_PART},
+        {"window", TSEED_SUBJECT_BOX},
+        {"shp", TSEED_SUBJECT_BOX},
+        {"shape_file", TSEED_SUBJECT_BOX},
+        {"areaOfInterest", TSEED_SUBJECT_BOX},
+        {"dim_x", TSEED_SUBJECT_PARAMETER},
+        {"startTime", TSEED_SUBJECT_PARAMETER},
+        {"dryRun", TSEED_SUBJECT_KIND},
+        {"seedRequest", TSEED_SUBJECT_KIND},
+        {"suffix", TSEED_SUBJECT_FORMAT},
+        {"tiles", TSEED_SUBJECT_PART},
+        {"tileRange", TSEED_SUBJECT_PART},
+        {"maxTiles", TSEED_SUBJECT_PART},
+        {"columns", TSEED_SUBJECT_PART},
+        {"quadkey", TSEED_SUBJECT_PART},
+        {"subset", TSEED_SUBJECT_PART},
+        {"only", TSEED_SUBJECT_PART},
+        {"limitTo", TSEED_SUBJECT_PART},
+        {"expires", TSEED_SUBJECT_PART},
+        {"per_page", TSEED_SUBJECT_PART},
+    };
+
+    (void)state;
+    check_subjects(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+static const tseed_members_t members = {.known = known,
+                                        .meant = {[TSEED_SUBJECT_LEVELS] = "zoomStart",
+                                                  [TSEED_SUBJECT_PART] = "bounds",
+                                                  [TSEED_SUBJECT_CHOICE] = ""},
+                                        .idle = (const char *const[]){"workspace", NULL}};
 
 static const char *judge(tseed_unknown_t *unknown, const char *part, const char *name)
 {
-    return tseed_member_unknown(unknown, &members, part, name, 0, pool);
+    return tseed_member_unknown(unknown, &members, part, name, TSEED_CONTENT_PLAIN, pool);
 }
 
 static void test_members__unknown_ones_are_noted_with_their_part(void **state)
@@ -157,14 +208,15 @@ static void test_members__unknown_ones_are_noted_with_their_part(void **state)
     tseed_unknown_t unknown = {NULL, NULL};
 
     (void)state;
-    assert_null(tseed_member_unknown(&unknown, &members, "", "levels", 1, pool));
+    assert_null(tseed_member_unknown(&unknown, &members, "", "levels", TSEED_CONTENT_NONE, pool));
     assert_null(unknown.dropped);
     assert_null(judge(&unknown, "", "priority"));
+    assert_null(judge(&unknown, "", "WORKSPACE"));
     assert_null(judge(&unknown, "bounds", "a\nb"));
-    assert_string_equal(unknown.ignored, "levels\npriority\nbounds.a?b");
+    assert_string_equal(unknown.ignored, "levels\npriority\nWORKSPACE\nbounds.a?b");
     assert_string_equal(unknown.dropped, "priority");
     assert_string_equal(tseed_members_joined(unknown.ignored, pool),
-                        "levels, priority, bounds.a?b");
+                        "levels, priority, WORKSPACE, bounds.a?b");
 }
 
 static void test_members__what_narrows_is_refused(void **state)
@@ -183,8 +235,12 @@ static void test_members__what_narrows_is_refused(void **state)
     assert_string_equal(judge(&unknown, "", "user"),
                         "Unknown member: 'user'. Possible here: name, gridSetId, srs, bounds, "
                         "zoomStart, zoomStop, threadCount, type, format");
-    assert_string_equal(tseed_member_unknown(&unknown, &closed, "", "x", 0, pool),
+    assert_string_equal(tseed_member_unknown(&unknown, &closed, "", "x", TSEED_CONTENT_PLAIN, pool),
                         "Unknown member: 'x'. None is possible here");
+    assert_string_equal(judge(&unknown, "", "onlyThese"),
+                        "Unknown member: 'onlyThese'. Is bounds meant?");
+    assert_non_null(
+        tseed_member_unknown(&unknown, &members, "", "priority", TSEED_CONTENT_PARTS, pool));
     assert_null(unknown.ignored);
 }
 
@@ -210,6 +266,7 @@ int main(void)
         cmocka_unit_test(test_members__others_are_not),
         cmocka_unit_test(test_members__the_nearest_is_meant),
         cmocka_unit_test(test_members__names_speak_of_what_narrows),
+        cmocka_unit_test(test_members__names_speak_of_a_part),
         cmocka_unit_test(test_members__unknown_ones_are_noted_with_their_part),
         cmocka_unit_test(test_members__what_narrows_is_refused),
         cmocka_unit_test(test_members__many_are_cut),

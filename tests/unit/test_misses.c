@@ -18,7 +18,6 @@
 #include "board/tseed_counters.h"
 #include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_failures.h"
-#include "pipeline/tseed_retry.h"
 #include "pipeline/tseed_upstreams.h"
 #include "pool_fixture.h"
 #include "seeder/tseed_flight.h"
@@ -214,6 +213,14 @@ int64_t tseed_holds_date(const tseed_holds_t *holds)
     return 0;
 }
 
+void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *found,
+                           const tseed_upstream_t *upstream)
+{
+    (void)fetcher;
+    (void)upstream;
+    *found = outlook;
+}
+
 void tseed_fetcher_ask_again(tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream)
 {
     (void)fetcher;
@@ -304,12 +311,12 @@ static int setup(void **state)
     memset(&tiles, 0, sizeof(tiles));
     cache.book = tseed_book_create(pool);
     make_runs();
-    misses = tseed_misses_create(
-        &(tseed_misses_uses_t){.context = &context,
-                               .runs = &runs,
-                               .cache = &cache,
-                               .health = tseed_health_create(pool),
-                               .cutoff = tseed_cutoff_create(&context, &runs)});
+    misses =
+        tseed_misses_create(&(tseed_misses_uses_t){.context = &context,
+                                                   .runs = &runs,
+                                                   .cache = &cache,
+                                                   .health = tseed_health_create(pool),
+                                                   .cutoff = tseed_cutoff_create(&context, &runs)});
     return tseed_misses_open(misses);
 }
 

@@ -10,9 +10,9 @@
 
 #include <string.h>
 
+#include "books/tseed_origin_page.h"
 #include "layer/tseed_page.h"
 #include "pool_fixture.h"
-#include "usage/tseed_origin_page.h"
 
 #define LONGEST "If-None-Match: W/\"a \\\"b\\\" c\""
 

@@ -185,6 +185,61 @@ static void test_outage__of_an_earlier_seeder_lasts_until_the_first_answer(void 
     assert_int_equal(run.progress.away_since, 0);
 }
 
+/* ---- refusals ---- */
+
+static const tseed_upstream_t maps = {.name = "maps"};
+
+static void be_refused(tseed_refusal_t what)
+{
+    run.refused = (tseed_refused_t){.count = 3, .what = what, .by = &maps, .cause = "it says no"};
+    run.refused.next = NOW + 5 * SECOND;
+}
+
+static void test_outage__a_refused_task_waits_and_goes_on_or_ends(void **state)
+{
+    (void)state;
+    be_refused(TSEED_REFUSES_LOGIN);
+    look(&well, NOW);
+    assert_reason("refused by upstream maps: it says no since ");
+    assert_reason_time(", next try at ", 6 * SECOND - 1);
+    assert_int_equal(run.progress.reason_code, TSEED_REASON_REFUSED);
+    run.refused.count = 0;
+    look(&well, NOW + SECOND);
+    assert_string_equal(run.progress.reason, "");
+    assert_int_equal(run.progress.away_since, 0);
+    be_refused(TSEED_REFUSES_LOGIN);
+    look(&well, NOW + SECOND);
+    look(&well, NOW + GIVE_UP);
+    assert_int_equal(run.phase, TSEED_RUN_GOING);
+    look(&well, NOW + SECOND + GIVE_UP);
+    assert_int_equal(run.progress.state, TSEED_ABORTED);
+    assert_string_equal(run.progress.reason, "the upstream maps refused the task for longer than "
+                                             "TileSeedGiveUp allows: it says no");
+    assert_int_equal(run.progress.reason_code, TSEED_REASON_GIVEN_UP);
+}
+
+static void test_outage__a_layer_that_is_not_there_is_not_waited_for_long(void **state)
+{
+    (void)state;
+    be_refused(TSEED_REFUSES_LAYER);
+    look(&well, NOW);
+    assert_int_equal(run.progress.reason_code, TSEED_REASON_REFUSED);
+    look(&well, NOW + GIVE_UP / 10);
+    assert_int_equal(run.progress.state, TSEED_ABORTED);
+    assert_string_equal(run.progress.reason,
+                        "the upstream maps does not have what the layer asks for: it says no");
+}
+
+static void test_outage__a_layer_that_capabilities_lack_too_is_not_waited_for(void **state)
+{
+    (void)state;
+    be_refused(TSEED_REFUSES_LAYER);
+    run.lacks_layer = 1;
+    look(&well, NOW);
+    assert_int_equal(run.progress.state, TSEED_ABORTED);
+    assert_int_equal(run.progress.reason_code, TSEED_REASON_GIVEN_UP);
+}
+
 /* ---- silence ---- */
 
 static void test_outage__silence_is_said_and_is_no_outage(void **state)
@@ -227,6 +282,9 @@ int main(void)
         TEST(test_outage__goes_on_when_the_upstream_is_back),
         TEST(test_outage__counts_what_an_earlier_seeder_has_waited),
         TEST(test_outage__of_an_earlier_seeder_lasts_until_the_first_answer),
+        TEST(test_outage__a_refused_task_waits_and_goes_on_or_ends),
+        TEST(test_outage__a_layer_that_is_not_there_is_not_waited_for_long),
+        TEST(test_outage__a_layer_that_capabilities_lack_too_is_not_waited_for),
         TEST(test_outage__silence_is_said_and_is_no_outage),
         TEST(test_outage__the_database_has_its_beginning_and_end_only),
     };

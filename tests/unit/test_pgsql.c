@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "protocol/tseed_answer.h"
+#include "state/tseed_books.h"
 
 #include "state_fixture.h"
 
@@ -462,7 +463,7 @@ static void test_pgsql__an_older_schema_is_migrated(void **data)
     execute(fixture, "ALTER TABLE task DROP COLUMN pruned, DROP COLUMN looked, DROP COLUMN wrong,"
                      " DROP COLUMN shared, DROP COLUMN spared, DROP COLUMN forgotten,"
                      " DROP COLUMN reason_code");
-    execute(fixture, "ALTER TABLE tileset DROP COLUMN by_reading");
+    execute(fixture, "ALTER TABLE tileset DROP COLUMN by_reading, DROP COLUMN place");
     execute(fixture, "DROP TABLE finding, shade, host, role, miss, portion");
     execute(fixture, "DELETE FROM meta WHERE name = 'epoch'");
     execute(fixture, "UPDATE meta SET value = 10 WHERE name = 'schema_version'");
@@ -679,6 +680,27 @@ static void test_pgsql__no_replacement_of_the_quota_is_lost(void **data)
     assert_int_equal(number(fixture, "SELECT version FROM quota"), 20 * WRITERS);
 }
 
+static void test_pgsql__what_comes_to_a_note_that_is_held_is_not_lost(void **data)
+{
+    const fixture_t *fixture = *data;
+    tseed_state_t *client;
+    const char *value;
+
+    assert_int_equal(open_with(&client, fixture, "-c lock_timeout=50"), APR_SUCCESS);
+    assert_int_equal(tseed_books_note_append(client, "wanted", " 1"), APR_SUCCESS);
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    assert_int_equal(tseed_books_note_hold(fixture->state, &value, "wanted", fixture->pool),
+                     APR_SUCCESS);
+    assert_string_equal(value, " 1");
+    assert_int_not_equal(tseed_books_note_append(client, "wanted", " 2"), APR_SUCCESS);
+    assert_int_equal(tseed_books_note_set(fixture->state, "wanted", ""), APR_SUCCESS);
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    assert_int_equal(tseed_books_note_append(client, "wanted", " 2"), APR_SUCCESS);
+    assert_int_equal(tseed_books_note_get(fixture->state, &value, "wanted", fixture->pool),
+                     APR_SUCCESS);
+    assert_string_equal(value, " 2");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_pgsql__##name, setup, teardown)
 
 int main(void)
@@ -713,6 +735,7 @@ int main(void)
         TEST(a_lenient_request_becomes_one_task),
         TEST(a_task_that_changes_its_state_is_terminated),
         TEST(no_replacement_of_the_quota_is_lost),
+        TEST(what_comes_to_a_note_that_is_held_is_not_lost),
     };
     const int code = database_begin();
 

@@ -652,7 +652,8 @@ static void test_portion__another_layer_refuses(void **state)
     layer->gutter_beyond = 1;
     assert_refused(text, OTHERWISE);
     text = line();
-    layer->source.missing_is_empty = 1;
+    layer->source.missing = apr_array_make(pool, 1, sizeof(const char *));
+    APR_ARRAY_PUSH((apr_array_header_t *)layer->source.missing, const char *) = "404";
     assert_refused(text, OTHERWISE);
     text = line();
     layer->source.addresses[0].url = "http://127.0.0.1/other";

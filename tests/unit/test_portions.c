@@ -7,7 +7,7 @@
 #include "database_fixture.h"
 #include "image/tseed_pack.h"
 #include "seeder/tseed_helper.h"
-#include "seeder/tseed_portion_result.h"
+#include "seeder/tseed_errands.h"
 #include "seeder/tseed_portions.h"
 #include "source/tseed_source.h"
 #include "work/tseed_job_cut.h"

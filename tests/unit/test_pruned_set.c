@@ -3,8 +3,8 @@
 /* What was found of a tile set comes back from the database as it was saved, and nothing else. */
 #include "state_fixture.h"
 
+#include "books/tseed_pruned_set.h"
 #include "state/tseed_books.h"
-#include "usage/tseed_pruned_set.h"
 
 #define DEPTH 2
 
@@ -20,6 +20,7 @@ static tseed_pruned_set_t *begin(const fixture_t *fixture)
                                                .format = "f",
                                                .parameters = "{}",
                                                .root = "/tiles",
+                                               .place = "",
                                                .recipe = 5}};
     assert_int_equal(tseed_books_add(fixture->state, &booked.record), APR_SUCCESS);
     return tseed_pruned_set_create(&booked, 4, 4, DEPTH);

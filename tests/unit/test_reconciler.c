@@ -10,13 +10,13 @@
 
 #include <stdlib.h>
 
+#include "books/tseed_discover.h"
+#include "books/tseed_lapsed.h"
+#include "books/tseed_reconciler.h"
+#include "books/tseed_usage_status.h"
 #include "counters_fixture.h"
 #include "pool_fixture.h"
 #include "state/tseed_books.h"
-#include "upkeep/tseed_discover.h"
-#include "upkeep/tseed_lapsed.h"
-#include "upkeep/tseed_reconciler.h"
-#include "usage/tseed_usage_status.h"
 
 #define TILESETS 2
 
@@ -67,9 +67,9 @@ int tseed_walk_is_wanted(const tseed_walk_t *walk)
     return walks;
 }
 
-int tseed_count_may_retry(const tseed_count_t *count)
+int tseed_count_may_retry(const tseed_book_tileset_t *booked)
 {
-    (void)count;
+    (void)booked;
     return may_count;
 }
 
@@ -109,6 +109,7 @@ static int setup(void **state)
                                                .format = "image/png",
                                                .parameters = "{}",
                                                .root = "/cache",
+                                               .place = "",
                                                .complete = 1};
 
         tilesets[i] = tseed_book_add(cache.book, &record, &chain, 0);

@@ -7,10 +7,11 @@
 
 #include <cmocka.h>
 
+#include <apr_strings.h>
 #include <stdlib.h>
 
 #include "pipeline/tseed_join.h"
-#include "pipeline/tseed_retry.h"
+#include "pipeline/tseed_failures.h"
 #include "pool_fixture.h"
 
 #define SECOND   APR_USEC_PER_SEC
@@ -323,6 +324,93 @@ static void test_retry__a_run_that_drains_gets_nothing_back(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* ---- refusals ---- */
+
+/* Notes an answer of a status, and puts its job among those to be tried again. */
+static void refuse(int64_t position, int status, apr_time_t now)
+{
+    tseed_job_t *job = job_of(position, TSEED_STAGE_FETCH);
+
+    job->transfer.http_status = status;
+    apr_cpystrn(job->transfer.cause, "401 Unauthorized", sizeof(job->transfer.cause));
+    tseed_retry_note(job, now);
+    tseed_retry_put(retry, job, now);
+}
+
+static void give_picture(void)
+{
+    const tseed_job_t job = {
+        .run = &run, .stage = TSEED_STAGE_FETCH, .transfer.result = TSEED_FETCH_OK};
+
+    tseed_retry_note(&job, NOW);
+    run.answers++;
+}
+
+static void end_all(void)
+{
+    while (run.to_retry) {
+        tseed_job_t *job = run.to_retry;
+
+        run.to_retry = job->next;
+        end(job);
+    }
+}
+
+static void test_retry__refusals_in_a_row_make_the_run_wait(void **state)
+{
+    tseed_layer_t layer = {.source = {.count = 1}};
+
+    (void)state;
+    run.tileset.layer = &layer;
+    task.retries = 0;
+    refuse(0, 401, NOW);
+    refuse(1, 401, NOW);
+    assert_false(tseed_retry_is_refused(&run));
+    refuse(2, 401, NOW);
+    assert_true(tseed_retry_is_refused(&run));
+    assert_string_equal(run.refused.cause, "401 Unauthorized");
+    assert_int_equal(run.losses, 3);
+    refuse(3, 401, NOW); /* the others are not at fault, however few retries they have */
+    assert_int_equal(run.losses, 3);
+    assert_int_equal(run.to_retry->attempts, 0);
+    assert_false(tseed_retry_may_ask(&run, NOW));
+    assert_true(tseed_retry_may_ask(&run, run.refused.next));
+    run.fetching = 1;
+    assert_false(tseed_retry_may_ask(&run, run.refused.next));
+    give_picture();
+    assert_false(tseed_retry_is_refused(&run));
+    assert_true(tseed_retry_may_ask(&run, NOW));
+    end_all();
+}
+
+static void test_retry__a_403_among_pictures_refuses_that_one_alone(void **state)
+{
+    tseed_layer_t layer = {.source = {.count = 1}};
+
+    (void)state;
+    run.tileset.layer = &layer;
+    give_picture();
+    for (int i = 0; i < 5; i++) {
+        refuse(i, 403, NOW);
+    }
+    assert_false(tseed_retry_is_refused(&run));
+    assert_int_equal(run.to_retry->attempts, 1);
+    end_all();
+}
+
+static void test_retry__what_another_address_may_have_is_not_refused(void **state)
+{
+    tseed_layer_t layer = {.source = {.count = 2}};
+
+    (void)state;
+    run.tileset.layer = &layer;
+    for (int i = 0; i < 5; i++) {
+        refuse(i, 401, NOW);
+    }
+    assert_false(tseed_retry_is_refused(&run));
+    end_all();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +427,9 @@ int main(void)
         TEST(test_retry__has_an_end_however_long_the_upstream_is_away),
         TEST(test_retry__a_request_for_several_metatiles_comes_back_in_parts),
         TEST(test_retry__a_run_that_drains_gets_nothing_back),
+        TEST(test_retry__refusals_in_a_row_make_the_run_wait),
+        TEST(test_retry__a_403_among_pictures_refuses_that_one_alone),
+        TEST(test_retry__what_another_address_may_have_is_not_refused),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

@@ -484,7 +484,6 @@ static void test_seed_request__a_truncate_takes_no_unknown_member(void **state)
         "<filterUpdate>true</filterUpdate>",
         "<srs><number>4326</number><title>WGS84</title></srs>",
         "<layers>roads</layers>",
-        "<comment minx='1'/>",
     };
 
     (void)state;
@@ -498,6 +497,46 @@ static void test_seed_request__a_truncate_takes_no_unknown_member(void **state)
     assert_string_equal(submit_members("<priority>9</priority><type>truncate</type>"),
                         "Unknown member: 'priority'. A truncate is refused rather than done "
                         "without it: leave it out if it says nothing");
+}
+
+/* Whatever its name is: what it holds may be what limits the request. */
+static void test_seed_request__an_unknown_member_of_parts_is_refused(void **state)
+{
+    static const char *const bodies[] = {
+        "<seedRequest><comment minx='1'/></seedRequest>",
+        "<seedRequest><options><zoomStart>3</zoomStart></options></seedRequest>",
+        "<seedRequest><options><a/><b c='1'/></options></seedRequest>",
+        "<seedRequest><n>1</n><n>2</n></seedRequest>",
+        "<seedRequest><seedRequest><type>truncate</type></seedRequest></seedRequest>",
+        "<seedRequest><srs><number>4326</number><more><code>1</code></more></srs></seedRequest>",
+        "{'seedRequest':{'options':{'zoomStart':3,'bounds':{}}}}",
+        "{'seedRequest':{'priority':[1]}}",
+        "{'seedRequest':{'priority':[1,2]}}",
+        "{'seedRequest':{'layer':{'zoomStop':2}}}",
+        "{'seedRequest':{'seedRequest':{'type':'truncate','zoomStart':4,'zoomStop':4}}}",
+        "{'seedRequest':{'@options':{'zoomStart':3}}}",
+        "{'seedRequest':{'@options':[3]}}",
+        "{'@options':{'zoomStart':3},'seedRequest':{'type':'seed'}}",
+        "{'seedRequest':{'type':'seed'},'@zoomStart':3}",
+        "{'seedRequest':{'type':'seed'}},'bounds':{'coords':{'double':[0,0,1,1]}}}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        if (!submit("topp:states", *bodies[i] == '<' ? TSEED_BODY_XML : TSEED_BODY_JSON,
+                    bodies[i])) {
+            fail_msg("accepted: %s", bodies[i]);
+        }
+    }
+    assert_string_equal(submit("topp:states", TSEED_BODY_JSON, bodies[6]),
+                        "Unknown member: 'options'. Possible here: name, gridSetId, srs, bounds, "
+                        "zoomStart, zoomStop, format, type, threadCount, parameters, "
+                        "tileFailureRetryCount, tileFailureRetryWaitTime, "
+                        "totalFailuresBeforeAborting");
+    assert_null(submit("topp:states", TSEED_BODY_JSON,
+                       "{'@a':'1','seedRequest':{'options':{'a':[],'b':null,'c':{'d':''}},"
+                       "'list':[],'type':'seed'},'@class':{'x':1}}}"));
+    assert_string_equal(task.ignored, "@a\noptions\nlist");
 }
 
 /* A value in attributes, or a text beside elements, is never lost. */
@@ -731,6 +770,7 @@ int main(void)
         cmocka_unit_test_setup(test_seed_request__what_says_nothing_is_accepted, setup),
         cmocka_unit_test_setup(test_seed_request__a_truncate_takes_no_unknown_member, setup),
         cmocka_unit_test_setup(test_seed_request__values_elsewhere_are_refused, setup),
+        cmocka_unit_test_setup(test_seed_request__an_unknown_member_of_parts_is_refused, setup),
         cmocka_unit_test_setup(test_seed_request__attributes_of_encoders_are_fine, setup),
         cmocka_unit_test_setup(test_seed_request__bounds_have_the_grid_sets_system, setup),
         cmocka_unit_test_setup(test_seed_request__values_keep_their_blanks, setup),

@@ -318,22 +318,30 @@ int clock_gettime(clockid_t clock, struct timespec *time)
     return (int)failed;
 }
 
-static void test_seeder__an_answer_of_long_ago_is_not_stored(void **state)
+/* A seed that waits, because a file is where the store should be: that fails for root as well. */
+static int64_t post_without_store(fixture_t *fixture)
 {
-    fixture_t *fixture = *state;
-    const char *root = fixture->layer->store.root;
-    tseed_progress_t progress;
     apr_file_t *file;
     int64_t id;
 
-    assert_int_equal(apr_file_open(&file, root, APR_FOPEN_WRITE | APR_FOPEN_CREATE,
-                                   APR_FPROT_OS_DEFAULT, fixture->pool),
+    assert_int_equal(apr_file_open(&file, fixture->layer->store.root,
+                                   APR_FOPEN_WRITE | APR_FOPEN_CREATE, APR_FPROT_OS_DEFAULT,
+                                   fixture->pool),
                      APR_SUCCESS);
     apr_file_close(file);
     id = post(fixture, "seed", 2, 1);
     AWAIT(shows_paused(fixture, id));
+    return id;
+}
+
+static void test_seeder__an_answer_of_long_ago_is_not_stored(void **state)
+{
+    fixture_t *fixture = *state;
+    const int64_t id = post_without_store(fixture);
+    tseed_progress_t progress;
+
     *seconds_ahead += 61;
-    assert_int_equal(unlink(root), 0);
+    assert_int_equal(unlink(fixture->layer->store.root), 0);
     progress = wait_end(fixture, id);
     assert_int_equal(progress.made, pyramid(2));
     assert_true(progress.requests > 1 + 1 + 1); /* the first one was sent again */
@@ -342,19 +350,10 @@ static void test_seeder__an_answer_of_long_ago_is_not_stored(void **state)
 static void test_seeder__unwritable_store_pauses_the_task(void **state)
 {
     fixture_t *fixture = *state;
-    const char *root = fixture->layer->store.root;
-    apr_file_t *file;
-    int64_t id;
+    const int64_t id = post_without_store(fixture);
 
-    /* a file where the directory should be fails for root as well */
-    assert_int_equal(apr_file_open(&file, root, APR_FOPEN_WRITE | APR_FOPEN_CREATE,
-                                   APR_FPROT_OS_DEFAULT, fixture->pool),
-                     APR_SUCCESS);
-    apr_file_close(file);
-    id = post(fixture, "seed", 2, 1);
-    AWAIT(shows_paused(fixture, id));
     assert_int_equal(progress_of(fixture, id).state, TSEED_RUNNING);
-    assert_int_equal(unlink(root), 0);
+    assert_int_equal(unlink(fixture->layer->store.root), 0);
     assert_int_equal(wait_end(fixture, id).made, pyramid(2));
 }
 

@@ -7,8 +7,9 @@
 
 #include "protocol/tseed_usage.h"
 
-/* Pages; either takes seconds. A sanitizer takes several times as long for each. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+/* Pages; either takes seconds. A build with a sanitizer, or that counts lines, takes several times
+ * as long for each. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(TSEED_COVERAGE)
 #define MARKED 50000
 #define READ   250000
 #else
@@ -469,7 +470,8 @@ static int64_t add_lapsed(fixture_t *fixture, const char *root)
                                      .gridset = "EPSG:4326",
                                      .format = "image/png",
                                      .parameters = "{}",
-                                     .root = root};
+                                     .root = root,
+                                     .place = ""};
 
     assert_int_equal(tseed_books_add(fixture->state, &record), APR_SUCCESS);
     return record.id;

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
-#include "pipeline/tseed_jobs.h"
+#include "board_memory.h"
+#include "books/tseed_jobs.h"
 #include "pipeline/tseed_join.h"
 #include "pipeline/tseed_sharing.h"
-#include "board_memory.h"
 #include "tileset_fixture.h"
 
 #define NOW  (100000 * APR_USEC_PER_SEC) /* monotonic */
@@ -62,7 +62,7 @@ static void make_run(int i, const char *url)
     *run = (tseed_run_t){.task = &tasks[i],
                          .tileset = fixture->tileset,
                          .booked = (void *)fixture, /* any of its own */
-                         .terminated = 1, /* so that the board has no slot of it */
+                         .terminated = 1,           /* so that the board has no slot of it */
                          .measured_at = NOW,
                          .threads = 2,
                          .next_run = i + 1 < RUNS ? run + 1 : NULL};
@@ -83,8 +83,7 @@ static int setup(void **state)
     memset(jobs, 0, sizeof(jobs));
     count = backs = 0;
     board = make_board(1, 1);
-    context = (tseed_context_t){
-        .pool = pool, .scratch = pool, .mailbox = &mailbox, .board = board};
+    context = (tseed_context_t){.pool = pool, .scratch = pool, .mailbox = &mailbox, .board = board};
     tseed_mailbox_init(&mailbox);
     display = tseed_display_create(&context, &session, tseed_durable_create(&cache, pool));
     sharing = tseed_sharing_create(&context, &runs, display);

@@ -181,13 +181,9 @@ static void test_sizing__a_fixed_size_is_never_joined(void **state)
     assert_single(TSEED_SIZE_FIXED);
 }
 
-/* The order of a run that prunes is strict: what a metatile shows decides about those below. */
-static void test_sizing__runs_that_prune_derive_or_retry_ask_for_single_metatiles(void **state)
+static void test_sizing__runs_that_derive_or_retry_ask_for_single_metatiles(void **state)
 {
     (void)state;
-    layer.prune.is_on = 1;
-    assert_single(TSEED_SIZE_PRUNES);
-    layer.prune.is_on = 0;
     assert_int_equal(metatiles_of(choose_at(Z)), 4);
 
     init_positions((tseed_derived_t){Z, Z + 1});
@@ -481,7 +477,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_sizing__##name, begin, end)
         TEST(a_fixed_size_is_never_joined),
-        TEST(runs_that_prune_derive_or_retry_ask_for_single_metatiles),
+        TEST(runs_that_derive_or_retry_ask_for_single_metatiles),
         TEST(a_task_that_crashed_a_seeder_asks_for_single_metatiles),
         TEST(max_is_the_largest_request),
         TEST(max_may_be_wider_than_high),

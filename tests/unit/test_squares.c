@@ -24,6 +24,7 @@ static tseed_book_tileset_t *enter(int64_t id)
                                            .format = "image/png",
                                            .parameters = "{}",
                                            .root = "/cache",
+                                           .place = "",
                                            .complete = 1};
 
     return tseed_book_add(book, &record, &chain, 0);

@@ -217,7 +217,7 @@ static void test_state_file__keeps_its_files_to_itself(void **data)
         assert_int_equal(file.st_mode & 0777, 0600);
     }
     assert_int_equal(number(fixture, "PRAGMA synchronous"), 2); /* FULL */
-    assert_int_equal(number(fixture, "SELECT value FROM meta WHERE name = 'schema_version'"), 19);
+    assert_int_equal(number(fixture, "SELECT value FROM meta WHERE name = 'schema_version'"), 20);
 }
 
 static void test_state_file__a_removed_file_is_noticed_and_ids_go_on(void **data)

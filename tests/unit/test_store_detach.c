@@ -242,7 +242,7 @@ static void spare_what_came(fixture_t *fixture, const char *root)
     tileset_fixture_t other;
     intruder_t intruder = {.view = neighbour(fixture, &other, root)};
     const tseed_stop_t stop = {intrude, &intruder};
-    const tseed_visitor_t nobody = {ignore, NULL, NULL};
+    const tseed_visitor_t nobody = {ignore, NULL, NULL, NULL};
     tseed_remnant_t remnant = {0};
 
     fill(fixture);

@@ -13,7 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "store/tseed_store_free.h"
+#include "store/tseed_store.h"
 
 static apr_pool_t *pool;
 

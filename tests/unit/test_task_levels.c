@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "pool_fixture.h"
-#include "protocol/tseed_task_levels.h"
+#include "protocol/tseed_task.h"
 #include "tiling/tseed_positions.h"
 
 #define ROUNDS 60

@@ -48,10 +48,62 @@ static void test_text__what_is_cut_ends_with_an_ellipsis(void **state)
     }
 }
 
+/* Characters, and bytes that begin none. */
+static void test_text__utf8_is_read_and_written(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t length;
+        uint32_t code;
+    } rows[] = {
+        {"", 1, 0},
+        {"a", 1, 'a'},
+        {"\xC2\x80", 2, 0x80},
+        {"\xDF\xBF", 2, 0x7FF},
+        {"\xE0\xA0\x80", 3, 0x800},
+        {"\xED\x9F\xBF", 3, 0xD7FF},
+        {"\xEE\x80\x80", 3, 0xE000},
+        {"\xF0\x90\x80\x80", 4, 0x10000},
+        {"\xF4\x8F\xBF\xBF", 4, 0x10FFFF},
+        {"\x80", 0, 0},
+        {"\xC0\x80", 0, 0},         /* overlong */
+        {"\xC1\xBF", 0, 0},         /* likewise */
+        {"\xE0\x9F\xBF", 0, 0},     /* likewise */
+        {"\xF0\x8F\xBF\xBF", 0, 0}, /* likewise */
+        {"\xED\xA0\x80", 0, 0},     /* a surrogate */
+        {"\xF4\x90\x80\x80", 0, 0}, /* beyond the last */
+        {"\xF8\x88\x80\x80", 0, 0},
+        {"\xFF", 0, 0},
+        {"\xE2\x82", 0, 0}, /* cut short */
+        {"\xC3(", 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint32_t code;
+        char written[4];
+
+        assert_int_equal(tseed_text_utf8_read(&code, rows[i].text, SIZE_MAX), rows[i].length);
+        assert_int_equal(tseed_text_is_utf8(rows[i].text), rows[i].length > 0);
+        if (rows[i].length > 0) {
+            tseed_text_utf8_read(&code, rows[i].text, SIZE_MAX);
+            assert_int_equal(code, rows[i].code);
+            assert_int_equal(tseed_text_utf8_write(written, code), rows[i].length);
+            assert_memory_equal(written, rows[i].text, rows[i].length);
+        }
+        if (rows[i].length > 1) {
+            assert_int_equal(tseed_text_utf8_read(&code, rows[i].text, rows[i].length - 1), 0);
+        }
+    }
+    assert_false(tseed_text_is_utf8("a\xE9"));
+    assert_true(tseed_text_is_utf8("a\xC3\xA9"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text__what_is_cut_ends_with_an_ellipsis),
+        cmocka_unit_test(test_text__utf8_is_read_and_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

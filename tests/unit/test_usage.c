@@ -153,8 +153,9 @@ static void test_usage__sums_are_of_configured_tile_sets(void **state)
                           "\"limit\":null,\"policy\":\"LFU\"");
     assert_says(document, "\"layer\":\"lakes\",\"bytes\":40,\"files\":3,\"tiles\":4,"
                           "\"limit\":1048576,\"policy\":\"LRU\"");
-    assert_says(document, "\"parameters\":{\"STYLES\":\"night\"},\"store\":\"/gone\","
-                          "\"configured\":false,\"complete\":false,\"bytes\":40000");
+    assert_says(document,
+                "\"parameters\":{\"STYLES\":\"night\"},\"store\":\"/gone\","
+                "\"configured\":false,\"removing\":false,\"complete\":false,\"bytes\":40000");
     assert_says(document, "\"shared\":{\"bytes\":1000,\"files\":10},"
                           "\"detached\":{\"bytes\":2000,\"files\":20},\"levels\":null");
 }

@@ -10,7 +10,7 @@
 
 #include <apr_strings.h>
 
-#include "layer/tseed_variants.h"
+#include "layer/tseed_tileset.h"
 
 #include "pool_fixture.h"
 

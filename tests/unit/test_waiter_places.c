@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "pool_fixture.h"
-#include "seeder/tseed_waiter_places.h"
+#include "seeder/tseed_flight.h"
 
 /* Takes as many places as it gets. */
 static int take_all(tseed_waiter_places_t *places, const char *layer, const char *client)

@@ -1,0 +1,736 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Pruning: what is found, and what is passed.
+ *
+ * A finding is relied on only when the database has it, so that what a task has passed stays known
+ * whatever happens. A reseed relies on findings that it has made or met again itself, and only if
+ * nothing of another colour lies below: it has to make anew what is there. A finding goes with the
+ * recipe by which its tile was made.
+ */
+#include "books/tseed_prune.h"
+
+#include <apr_hash.h>
+
+#include "base/tseed_clock.h"
+#include "books/tseed_cache.h"
+#include "books/tseed_pruned_set.h"
+#include "protocol/tseed_coverage.h"
+#include "tiling/tseed_jump.h"
+#include "work/tseed_run.h"
+
+/* The finder: what a CUT says of the colours of its metatile becomes a finding, or ends one. Main
+ * thread only. */
+
+/* The finder: a finding for each metatile of one colour, and for each other one below such. */
+
+#define CELLS 2 /* columns and rows of the book that are asked of a level */
+
+static const tseed_prune_config_t *finder_config_of(const tseed_run_t *run)
+{
+    return &run->tileset.layer->prune;
+}
+
+/* A metatile, its tiles that were looked at, and the finding that prunes it, or NULL. */
+typedef struct {
+    tseed_pruned_set_t *set;
+    const tseed_job_t *job;
+    const tseed_range_t *range;
+    int64_t x, y;
+    const tseed_finding_t *above;
+} site_t;
+
+static int has(const tseed_range_t *range, const tseed_range_t *part)
+{
+    const tseed_range_t common = tseed_range_intersect(range, part);
+
+    return tseed_range_count(&common) == tseed_range_count(part);
+}
+
+/* The depth of the metatile in a column and row of the level above, if what `parents` has of the
+ * metatile is of that shade; else -1. */
+static int depth_at(const site_t *site, const tseed_range_t *parents, int64_t x, int64_t y,
+                    uint32_t shade)
+{
+    const int width = site->job->run->task->meta_width, height = site->job->run->task->meta_height;
+    const tseed_range_t whole = {parents->z, x * width, y * height, (x + 1) * width - 1,
+                                 (y + 1) * height - 1};
+    const tseed_range_t part = tseed_range_intersect(&whole, parents);
+    const tseed_finding_t *found = tseed_findings_find(site->set->findings, parents->z, x, y);
+
+    return found && found->shade == shade && has(&found->range, &part) ? found->depth : -1;
+}
+
+/* How many levels above are of that shade. */
+static int depth_of(const site_t *site, uint32_t shade)
+{
+    const tseed_run_t *run = site->job->run;
+    const tseed_gridset_t *gridset = run->tileset.subset->gridset;
+    const int width = run->task->meta_width, height = run->task->meta_height;
+    const tseed_bounds_t ground = tseed_range_bounds(gridset, site->range);
+    tseed_range_t parents;
+    int least = TSEED_LEVELS_MAX;
+
+    if (site->above && site->above->shade == shade) {
+        return finder_config_of(run)->depth; /* what is above is taken to be of it */
+    }
+    if (site->range->z == 0) {
+        return 0;
+    }
+    parents = tseed_range_of(gridset, site->range->z - 1, &ground);
+    for (int64_t y = parents.miny / height; y <= parents.maxy / height; y++) {
+        for (int64_t x = parents.minx / width; x <= parents.maxx / width; x++) {
+            const int depth = depth_at(site, &parents, x, y, shade);
+
+            least = depth < least ? depth : least;
+        }
+    }
+    return least + 1;
+}
+
+/* How many tiles the book has in the squares of pages that a level's part of the ground touches. */
+static int64_t tiles_at(const tseed_cache_t *cache, const tseed_run_t *run, int z,
+                        const tseed_bounds_t *ground)
+{
+    const tseed_subset_t *subset = run->tileset.subset;
+    const tseed_range_t level = tseed_range_of(subset->gridset, z, &subset->extent);
+    const tseed_range_t inside = tseed_range_within(subset->gridset, z, ground);
+    const tseed_range_t tiles = tseed_range_intersect(&inside, &level);
+    const tseed_window_t window = tseed_window_of(&level, &tiles, CELLS);
+    tseed_cell_t cells[CELLS * CELLS] = {{0}};
+    int64_t sum = 0;
+
+    if (window.rows > 0) {
+        tseed_book_cells(cells, cache->book, run->booked, &window, 0, window.rows);
+    }
+    for (int i = 0; i < window.rows * window.columns; i++) {
+        sum += cells[i].tiles;
+    }
+    return sum;
+}
+
+/* Whether there is no tile below, by a book that knows all pages of the tile set. The book may have
+ * tiles of the neighbourhood in the same pages. */
+static int is_empty_below(const tseed_cache_t *cache, const site_t *site)
+{
+    const tseed_run_t *run = site->job->run;
+    const tseed_bounds_t ground = tseed_range_bounds(run->tileset.subset->gridset, site->range);
+    int64_t tiles = 0;
+
+    if (!run->booked->record.complete || run->booked->in_doubt > 0) {
+        return 0;
+    }
+    for (int z = site->range->z + 1; tiles == 0 && z <= run->tileset.subset->zoom_last; z++) {
+        tiles += tiles_at(cache, run, z, &ground);
+    }
+    return tiles == 0;
+}
+
+static void forget(tseed_pruned_set_t *set, tseed_finding_t *finding)
+{
+    if (finding) {
+        tseed_findings_forget(set->findings, finding);
+        tseed_pruned_set_change(set, finding);
+    }
+}
+
+/* The least rectangle that has both. */
+static tseed_range_t around(const tseed_range_t *a, const tseed_range_t *b)
+{
+    return (tseed_range_t){
+        a->z, a->minx < b->minx ? a->minx : b->minx, a->miny < b->miny ? a->miny : b->miny,
+        a->maxx > b->maxx ? a->maxx : b->maxx, a->maxy > b->maxy ? a->maxy : b->maxy};
+}
+
+/* Notes which ground is of a shade. The ground that an earlier task has found of the same colour
+ * stays known if it is larger. A hole never loses ground, and has no colour where it has several
+ * grounds: the finding above it is of before it, and would speak for what the hole has lost. */
+static void set_ground(tseed_finding_t *finding, const tseed_range_t *range, uint32_t shade)
+{
+    if (finding->shade == shade && has(&finding->range, range)) {
+        return;
+    }
+    if (finding->is_hole && !has(range, &finding->range)) {
+        finding->range = around(&finding->range, range);
+        finding->shade = 0;
+        finding->depth = 0;
+        return;
+    }
+    finding->range = *range;
+    finding->shade = shade;
+}
+
+typedef struct {
+    tseed_pruned_set_t *set;
+    uint32_t shade;
+} newer_t;
+
+static void forget_older(void *baton, tseed_finding_t *below)
+{
+    const newer_t *newer = baton;
+
+    if (!below->is_hole && below->shade != newer->shade) {
+        forget(newer->set, below);
+    }
+}
+
+/* Notes a metatile that is of one shade, or has several colours (0) below a finding. What is known
+ * to lie below it is known of the ground that the finding had: of more ground it is asked anew. A
+ * hole stays one: below it there may be tiles of another colour, whatever its own is now. What was
+ * found below of another colour is older, and forgotten: it would count again, after all that was
+ * passed, as soon as this finding is forgotten. */
+static void note(const tseed_cache_t *cache, const site_t *site, uint32_t shade)
+{
+    const tseed_run_t *run = site->job->run;
+    const int depth = shade ? depth_of(site, shade) : 0;
+    tseed_finding_t *finding =
+        tseed_findings_get(site->set->findings, site->range->z, site->x, site->y);
+    const int is_new = tseed_range_count(&finding->range) == 0 || finding->shade != shade ||
+                       !has(&finding->range, site->range);
+    const int prunes = shade && depth >= finder_config_of(run)->depth;
+    const int speaks_anew = is_new || (prunes && finding->depth < finder_config_of(run)->depth);
+    newer_t newer = {site->set, shade};
+    int is_hole;
+
+    if (speaks_anew) {
+        finding->is_clean = prunes && is_empty_below(cache, site);
+        finding->is_saved = 0;
+    }
+    is_hole = site->above && (site->above->shade != shade || finding->is_hole);
+    finding->depth = depth;
+    set_ground(finding, site->range, shade);
+    if (speaks_anew && prunes) {
+        tseed_findings_each_below(site->set->findings, run->tileset.subset->gridset, finding,
+                                  forget_older, &newer);
+    }
+    finding->task = run->is_background ? 0 : run->task->id;
+    tseed_findings_set_hole(site->set->findings, finding, is_hole);
+    tseed_pruned_set_change(site->set, finding);
+}
+
+/* Some tiles are as before, and their colour was not looked at. Where the answer is that of before,
+ * what was found is true still, of this task too. Where nothing was found, the tiles may be of
+ * another colour than a finding above, which is of another time. */
+static void confirm(const tseed_cache_t *cache, const site_t *site, const tseed_finding_t *finding,
+                    uint32_t shade)
+{
+    const int is_reseed = site->job->run->task->type == TSEED_RESEED;
+    const int has_looked =
+        is_reseed || site->job->is_wrong || site->job->plain.colours != TSEED_COLOURS_UNKNOWN;
+
+    if (finding && is_reseed && has(&finding->range, site->range)) {
+        note(cache, site, finding->shade);
+    } else if (site->above && has_looked && site->above->shade != shade) {
+        note(cache, site, 0);
+    }
+}
+
+/* The shade of a job's tiles; 0: they have several colours, or there are too many shades. */
+static uint32_t shade_of(tseed_pruned_set_t *set, const tseed_job_t *job)
+{
+    return job->plain.colours == TSEED_COLOURS_ONE
+               ? tseed_pruned_set_number(set, job->plain.data, job->plain.length)
+               : 0;
+}
+
+/* Nothing is kept of metatiles that prune nothing, and that nothing prunes. */
+static int is_worth_it(const site_t *site, uint32_t shade)
+{
+    const tseed_run_t *run = site->job->run;
+    const int is_known =
+        site->above || tseed_findings_find(site->set->findings, site->range->z, site->x, site->y);
+
+    if (site->above && site->above->shade != shade) {
+        return 1;
+    }
+    return shade && site->range->z < run->tileset.subset->zoom_last &&
+           (is_known || (!run->is_background &&
+                         tseed_findings_count(site->set->findings) < TSEED_FINDINGS_MOST));
+}
+
+/* Takes in a CUT that has made tiles of an answer, or has found that they are as before. The book
+ * in the cache tells what lies below. */
+static void tseed_finder_take(tseed_pruned_set_t *set, const tseed_cache_t *cache,
+                              const tseed_job_t *job)
+{
+    const tseed_run_t *run = job->run;
+    site_t site = {.set = set, .job = job, .range = &job->metatile.wanted};
+    tseed_finding_t *known;
+    tseed_spot_t spot;
+    uint32_t shade;
+
+    site.x = job->metatile.whole.minx / run->task->meta_width;
+    site.y = job->metatile.whole.miny / run->task->meta_height;
+    spot = (tseed_spot_t){&run->positions, site.range->z, site.x, site.y, 1};
+    site.above = tseed_findings_above(set->findings, &spot, NULL, NULL);
+    known = tseed_findings_find(set->findings, site.range->z, site.x, site.y);
+    shade = shade_of(set, job);
+    if (job->plain.colours == TSEED_COLOURS_UNKNOWN ||
+        (job->plain.colours == TSEED_COLOURS_ONE && tseed_job_present(job) > job->equal)) {
+        confirm(cache, &site, known, shade);
+        return;
+    }
+    if (is_worth_it(&site, shade)) {
+        note(cache, &site, shade);
+    } else {
+        forget(set, known);
+    }
+}
+
+#define LANDINGS 200 /* jumps of a run in one turn of the loop, */
+#define STEPS    100 /* and steps of a jump */
+
+struct tseed_prune_t {
+    tseed_prune_uses_t uses;
+    tseed_client_t client;
+    apr_hash_t *sets; /* number of the tile set -> tseed_pruned_set_t */
+    int has_more;     /* a run was cut short at the last turn */
+};
+
+/* ---- sets ---- */
+
+static const tseed_prune_config_t *config_of(const tseed_run_t *run)
+{
+    return &run->tileset.layer->prune;
+}
+
+static tseed_pruned_set_t *find(const tseed_prune_t *prune, const tseed_book_tileset_t *booked)
+{
+    return apr_hash_get(prune->sets, &booked->number, sizeof(booked->number));
+}
+
+/* Forgets what a truncate that is not done makes out of date. Returns how many of these findings
+ * have pruned what lies below them. */
+static int64_t forget_old(tseed_prune_t *prune, tseed_pruned_set_t *set, const char *key)
+{
+    tseed_finding_t *finding;
+    size_t cursor = 0;
+    int64_t forgotten = 0;
+
+    while ((finding = tseed_findings_next(set->findings, &cursor)) != NULL) {
+        if (!finding->is_gone && tseed_cutoff_has(prune->uses.cutoff, key, &finding->range)) {
+            forgotten += tseed_finding_prunes(set->findings, finding);
+            tseed_findings_forget(set->findings, finding);
+            tseed_pruned_set_change(set, finding);
+        }
+    }
+    if (tseed_pruned_set_has_changes(set)) {
+        prune->uses.session->must_save = prune->uses.session->must_record = 1;
+    }
+    return forgotten;
+}
+
+/* Enters the set of a tile set. NULL: the database has failed, which is noted. */
+static tseed_pruned_set_t *enter(tseed_prune_t *prune, const tseed_book_tileset_t *booked,
+                                 int meta_width, int meta_height, int depth)
+{
+    tseed_session_t *session = prune->uses.session;
+    tseed_pruned_set_t *set;
+    apr_status_t rv;
+
+    if (!session->state || (session->trouble && tseed_clock_monotonic() < session->retry_at)) {
+        return NULL;
+    }
+    set = tseed_pruned_set_create(booked, meta_width, meta_height, depth);
+    rv = tseed_pruned_set_load(set, session->state, INT64_MAX, prune->uses.context->scratch);
+    if (rv != APR_SUCCESS) {
+        tseed_session_fail(session, rv, "read what was pruned");
+        tseed_pruned_set_free(set);
+        return NULL;
+    }
+    apr_hash_set(prune->sets, &booked->number, sizeof(booked->number), set);
+    return set;
+}
+
+/* The set of a run's tile set. NULL: the database has failed. */
+static tseed_pruned_set_t *get(tseed_prune_t *prune, const tseed_run_t *run)
+{
+    tseed_pruned_set_t *set = find(prune, run->booked);
+
+    if (!set) {
+        set = enter(prune, run->booked, run->task->meta_width, run->task->meta_height,
+                    config_of(run)->depth);
+        if (set) {
+            forget_old(prune, set, run->tileset.key);
+        }
+    }
+    return set;
+}
+
+static void clear(tseed_pruned_set_t *set, const tseed_run_t *run)
+{
+    tseed_pruned_set_clear(set, run->task->meta_width, run->task->meta_height,
+                           config_of(run)->depth);
+    set->recipe = run->booked->record.recipe;
+}
+
+/* Where TileSeedPrune is off nothing stays known. */
+static void leave(tseed_prune_t *prune, const tseed_run_t *run)
+{
+    tseed_pruned_set_t *set = get(prune, run);
+
+    if (set && tseed_findings_count(set->findings) > 0) {
+        clear(set, run);
+    }
+}
+
+/* The set as it is by the run's recipe. NULL: TileSeedPrune is off, or the database has failed. */
+static tseed_pruned_set_t *set_of(tseed_prune_t *prune, tseed_run_t *run)
+{
+    tseed_pruned_set_t *set = config_of(run)->is_on ? get(prune, run) : NULL;
+
+    if (set) {
+        tseed_origins_follow(prune->uses.origins, run);
+        if (set->recipe != run->booked->record.recipe) {
+            clear(set, run);
+        }
+    }
+    return set;
+}
+
+/* ---- passing ---- */
+
+typedef enum { NOT_RELIED_ON, OWN, OF_OTHERS, NOT_SAVED } class_t;
+
+static int class_of(void *baton, const tseed_finding_t *finding)
+{
+    const tseed_run_t *run = baton;
+    const int is_own = finding->task == run->task->id;
+
+    if (run->task->type == TSEED_RESEED && !(is_own && finding->is_clean)) {
+        return NOT_RELIED_ON;
+    }
+    if (!finding->is_saved) {
+        return NOT_SAVED;
+    }
+    return is_own ? OWN : OF_OTHERS;
+}
+
+static tseed_spot_t spot_of(const tseed_run_t *run, int64_t position)
+{
+    const tseed_place_t place = tseed_positions_place(&run->positions, position);
+
+    return (tseed_spot_t){&run->positions, place.block.z, place.x, place.y, 0};
+}
+
+static tseed_jump_t jump_of(const tseed_pruned_set_t *set, tseed_run_t *run)
+{
+    return (tseed_jump_t){
+        .findings = set->findings,
+        .positions = &run->positions,
+        .class_of = class_of,
+        .baton = run,
+        .looked = OWN,
+        .share = config_of(run)->share,
+        .asks = config_of(run)->share > 0,
+        .seed = run->booked->record.print,
+    };
+}
+
+/* Counts positions from..to-1 that a run of pruned positions begins with. Those that are finished
+ * already were no part of a run before a seeder died: they are not counted again. */
+static void count_passed(tseed_run_t *run, int64_t from, int64_t to, const tseed_landing_t *landing)
+{
+    tseed_progress_t *progress = &run->progress;
+
+    progress->pruned += landing->tiles;
+    progress->spared += landing->end - from;
+    for (int64_t position = from; position < to; position++) {
+        if (tseed_progress_is_done(progress, position)) {
+            const tseed_metatile_t metatile = tseed_run_metatile(run, position);
+
+            progress->pruned -= tseed_range_count(&metatile.wanted);
+            progress->spared--;
+        }
+    }
+}
+
+/* Ends a run of pruned positions before the first that is under way: it was joined with others
+ * before anything was found above it. */
+static void end_before_jobs(tseed_landing_t *landing, const tseed_run_t *run, int64_t from)
+{
+    for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
+        if (job->position > from && job->position < landing->end) {
+            landing->end = job->position;
+            landing->tiles = tseed_positions_tiles_before(&run->positions, landing->end) -
+                             tseed_positions_tiles_before(&run->positions, from);
+        }
+    }
+}
+
+/* Passes a run of pruned positions. A run that is longer than the window is passed when everything
+ * before it is finished. Returns 0 if it is not yet. */
+static int pass(tseed_prune_t *prune, tseed_run_t *run, int64_t from, tseed_landing_t *landing)
+{
+    tseed_progress_t *progress = &run->progress;
+    const int64_t window_end = progress->low + TSEED_WINDOW;
+    int64_t end;
+
+    end_before_jobs(landing, run, from);
+    end = landing->end < window_end ? landing->end : window_end;
+    if (landing->end > window_end && from > progress->low) {
+        return 0;
+    }
+    count_passed(run, from, end, landing);
+    if (landing->end > window_end) {
+        tseed_progress_pass(progress, landing->end);
+    }
+    for (int64_t position = from; landing->end <= window_end && position < end; position++) {
+        tseed_progress_finish(progress, position);
+    }
+    tseed_display_run(prune->uses.display, run);
+    return 1;
+}
+
+/* Whether looks are under way: what a broad finding prunes waits for what they find. */
+static int is_looking(const tseed_run_t *run)
+{
+    for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
+        if (job->shade) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Looks what begins at the position that the run has next. Returns 1 if there may be more to pass
+ * behind it; if not, *position is what the run begins next, or -1. */
+static int go_on(tseed_prune_t *prune, tseed_run_t *run, const tseed_jump_t *jump,
+                 int64_t *position)
+{
+    tseed_landing_t landing;
+
+    *position = tseed_run_peek(run);
+    if (*position < 0) {
+        return 0;
+    }
+    tseed_jump_from(&landing, jump, *position, STEPS);
+    if (!landing.finding) {
+        return 0;
+    }
+    if (landing.class_of == NOT_SAVED) {
+        prune->uses.session->must_save = prune->uses.session->must_record = 1;
+        *position = -1;
+        return 0;
+    }
+    if (landing.is_look) {
+        return 0;
+    }
+    if (landing.is_broad && is_looking(run)) {
+        *position = -1;
+        return 0;
+    }
+    if (pass(prune, run, *position, &landing)) {
+        return 1;
+    }
+    *position = -1;
+    return 0;
+}
+
+int64_t tseed_prune_next(tseed_prune_t *prune, tseed_run_t *run)
+{
+    const tseed_pruned_set_t *set = set_of(prune, run);
+    tseed_jump_t jump;
+    int64_t position;
+    int landings = 0;
+
+    if (!config_of(run)->is_on) {
+        leave(prune, run);
+    }
+    if (!config_of(run)->is_on || run->list) {
+        return tseed_run_peek(run);
+    }
+    if (!set) {
+        return -1;
+    }
+    jump = jump_of(set, run);
+    while (go_on(prune, run, &jump, &position)) {
+        if (++landings == LANDINGS) {
+            prune->has_more = 1;
+            return -1;
+        }
+    }
+    return position;
+}
+
+int tseed_prune_has(tseed_prune_t *prune, tseed_run_t *run, int64_t position)
+{
+    const tseed_pruned_set_t *set = run->list ? NULL : set_of(prune, run);
+    tseed_spot_t spot;
+
+    if (!set) {
+        return 0;
+    }
+    spot = spot_of(run, position);
+    return tseed_findings_above(set->findings, &spot, class_of, run) != NULL;
+}
+
+void tseed_prune_begin(tseed_prune_t *prune, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+    const tseed_pruned_set_t *set = run->list ? NULL : set_of(prune, run);
+    tseed_landing_t landing;
+    tseed_jump_t jump;
+
+    if (set) {
+        jump = jump_of(set, run);
+        tseed_jump_from(&landing, &jump, job->position, 1);
+        if (landing.is_look) {
+            job->shade = tseed_pruned_set_shade(set, landing.finding->shade);
+            job->must_fetch = 1;
+        }
+    }
+}
+
+const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, int64_t position)
+{
+    const tseed_pruned_set_t *set = set_of(prune, run);
+    const tseed_finding_t *above;
+    tseed_spot_t spot;
+
+    if (!set) {
+        return NULL;
+    }
+    spot = spot_of(run, position);
+    above = tseed_findings_above(set->findings, &spot, NULL, NULL);
+    return above ? tseed_pruned_set_shade(set, above->shade) : NULL;
+}
+
+/* ---- finding ---- */
+
+/* Forgets a broad finding that one of its first looks has contradicted: the upstream may have been
+ * ill when the finding was made. That costs the requests of one level, whose metatiles are found to
+ * be of one colour then, each by itself. */
+static void doubt(tseed_pruned_set_t *set, const tseed_job_t *job)
+{
+    const tseed_jump_t jump = jump_of(set, job->run);
+    tseed_finding_t *finding;
+    tseed_landing_t landing;
+
+    tseed_jump_from(&landing, &jump, job->position, 1);
+    if (landing.asks) {
+        finding = tseed_findings_find(set->findings, landing.finding->range.z, landing.finding->x,
+                                      landing.finding->y);
+        tseed_findings_forget(set->findings, finding);
+        tseed_pruned_set_change(set, finding);
+    }
+}
+
+void tseed_prune_take(tseed_prune_t *prune, const tseed_job_t *job)
+{
+    const tseed_run_t *run = job->run;
+    tseed_pruned_set_t *set = NULL;
+
+    if (job->outcome == TSEED_JOB_OK && !job->is_made_of_shade && config_of(run)->is_on &&
+        (!job->shade || job->is_wrong)) {
+        set = find(prune, run->booked);
+    }
+    if (set && set->recipe == run->booked->record.recipe) {
+        if (job->is_wrong) {
+            doubt(set, job);
+        }
+        tseed_finder_take(set, prune->uses.cache, job);
+    }
+}
+
+/* ---- truncates ---- */
+
+int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset)
+{
+    const tseed_layer_t *layer = tileset->layer;
+    const uint64_t print = tseed_tileset_print(tileset, prune->uses.context->scratch);
+    const tseed_book_tileset_t *booked =
+        prune->uses.cache->book ? tseed_book_find(prune->uses.cache->book, print) : NULL;
+    tseed_pruned_set_t *set = booked ? find(prune, booked) : NULL;
+
+    if (booked && !set) {
+        set = enter(prune, booked, layer->meta_width, layer->meta_height, layer->prune.depth);
+    }
+    return set ? forget_old(prune, set, tileset->key) : 0;
+}
+
+void tseed_prune_forget(tseed_prune_t *prune, const tseed_book_tileset_t *booked)
+{
+    tseed_pruned_set_t *set = find(prune, booked);
+
+    if (set) {
+        apr_hash_set(prune->sets, &booked->number, sizeof(booked->number), NULL);
+        tseed_pruned_set_free(set);
+    }
+}
+
+/* ---- saving ---- */
+
+static tseed_pruned_set_t *next(apr_hash_index_t **index)
+{
+    tseed_pruned_set_t *set = *index ? apr_hash_this_val(*index) : NULL;
+
+    *index = *index ? apr_hash_next(*index) : NULL;
+    return set;
+}
+
+int tseed_prune_has_changes(const tseed_prune_t *prune)
+{
+    apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
+    const tseed_pruned_set_t *set;
+    int changes = 0;
+
+    while ((set = next(&index)) != NULL) {
+        changes |= tseed_pruned_set_has_changes(set);
+    }
+    return changes;
+}
+
+apr_status_t tseed_prune_write(const tseed_prune_t *prune)
+{
+    apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
+    tseed_pruned_set_t *set;
+    apr_status_t rv = APR_SUCCESS;
+
+    while (rv == APR_SUCCESS && (set = next(&index)) != NULL) {
+        rv = tseed_pruned_set_write(set, prune->uses.session->state, prune->uses.context->scratch);
+    }
+    return rv;
+}
+
+void tseed_prune_saved(const tseed_prune_t *prune)
+{
+    apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
+    tseed_pruned_set_t *set;
+
+    while ((set = next(&index)) != NULL) {
+        tseed_pruned_set_saved(set);
+    }
+}
+
+/* ---- the client ---- */
+
+/* Fed behind the runs: what they left is passed in the next turn. */
+static apr_time_t due(const void *module)
+{
+    const tseed_prune_t *prune = module;
+
+    return prune->has_more ? 0 : INT64_MAX;
+}
+
+/* Before the runs are fed. */
+static void feed(void *module)
+{
+    tseed_prune_t *prune = module;
+
+    prune->has_more = 0;
+}
+
+tseed_prune_t *tseed_prune_create(const tseed_prune_uses_t *uses)
+{
+    tseed_prune_t *prune = apr_pcalloc(uses->context->pool, sizeof(*prune));
+
+    prune->uses = *uses;
+    prune->sets = apr_hash_make(uses->context->pool);
+    prune->client = (tseed_client_t){.module = prune, .feed = feed, .due = due};
+    return prune;
+}
+
+tseed_client_t *tseed_prune_client(tseed_prune_t *prune)
+{
+    return &prune->client;
+}
