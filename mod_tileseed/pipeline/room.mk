@@ -5,8 +5,10 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_derive.h \
 	%D%/tseed_dispatch.c \
 	%D%/tseed_dispatch.h \
-	%D%/tseed_failures.c \
-	%D%/tseed_failures.h \
+	%D%/tseed_ends.c \
+	%D%/tseed_ends.h \
+	%D%/tseed_flow.c \
+	%D%/tseed_flow.h \
 	%D%/tseed_health.c \
 	%D%/tseed_health.h \
 	%D%/tseed_join.c \
@@ -19,7 +21,5 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_sizes.h \
 	%D%/tseed_sizing.c \
 	%D%/tseed_sizing.h \
-	%D%/tseed_stages.c \
-	%D%/tseed_stages.h \
 	%D%/tseed_upstreams.c \
 	%D%/tseed_upstreams.h

@@ -3,15 +3,11 @@
 /* The dispatch: tasks in turn, then background runs. */
 #include "pipeline/tseed_dispatch.h"
 
-#include <apr_strings.h>
-
 #include "base/tseed_clock.h"
-#include "books/tseed_jobs.h"
 #include "pipeline/tseed_derive.h"
 #include "tiling/tseed_range.h"
 
-#define CRASHES_OF_METATILE 2
-#define ANSWERS_OF_WORKER   2 /* the one that it cuts and its next */
+#define ANSWERS_OF_WORKER 2 /* the one that it cuts and its next */
 
 /* So long an answer may wait until it is stored. The map may have changed meanwhile. */
 #define ANSWER_AGE_MOST (60 * APR_USEC_PER_SEC)
@@ -24,20 +20,13 @@ struct tseed_dispatch_t {
 /* The job of a position. NULL: another run is at work there. */
 static tseed_job_t *take_position(tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position)
 {
-    const tseed_metatile_t metatile = tseed_run_metatile(run, position);
-    tseed_job_t *job;
+    tseed_job_t *job = tseed_flow_begin(dispatch->uses.flow, run, position,
+                                        tseed_ends_sink(dispatch->uses.ends));
 
-    if (tseed_run_holder(dispatch->uses.runs->tasks, run, &metatile) ||
-        tseed_run_holder(dispatch->uses.runs->background, run, &metatile)) {
-        return NULL;
+    if (job) {
+        tseed_run_hand_out(run, position);
+        tseed_prune_begin(dispatch->uses.prune, job);
     }
-    job = tseed_jobs_get(dispatch->uses.jobs, tseed_stages_client(dispatch->uses.stages));
-    job->position = position;
-    job->metatile = metatile;
-    tseed_run_hand_out(run, position);
-    tseed_run_job_add(run, job);
-    tseed_prune_begin(dispatch->uses.prune, job);
-    tseed_holds_hold(dispatch->uses.holds, job);
     return job;
 }
 
@@ -71,12 +60,6 @@ static tseed_job_t *take_cell(tseed_dispatch_t *dispatch, tseed_run_t *run, int6
         }
     }
     return list;
-}
-
-static int crashed_twice_at(const tseed_dispatch_t *dispatch, const tseed_job_t *job)
-{
-    return tseed_board_crashes_at(dispatch->uses.context->board, job->run->task->id,
-                                  job->position) >= CRASHES_OF_METATILE;
 }
 
 static tseed_choice_t choose(const tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position)
@@ -121,7 +104,7 @@ static int is_lost_below(const tseed_dispatch_t *dispatch, tseed_run_t *run,
         run->progress.failures + run->losses > 0) {
         below = tseed_halving_below(run->tileset.subset->gridset, &metatile->wanted);
         is =
-            tseed_failures_have(&is, dispatch->uses.failures, run, &below) == APR_SUCCESS ? is : -1;
+            tseed_ends_have_lost(&is, dispatch->uses.ends, run, &below) == APR_SUCCESS ? is : -1;
     }
     return is;
 }
@@ -135,7 +118,7 @@ static int begin_metatiles(tseed_dispatch_t *dispatch, tseed_run_t *run)
     int is_lost;
 
     if (position < 0) {
-        tseed_stages_settle(dispatch->uses.stages, run);
+        tseed_ends_settle(dispatch->uses.ends, run);
         return 0;
     }
     metatile = tseed_run_metatile(run, position);
@@ -153,49 +136,21 @@ static int begin_metatiles(tseed_dispatch_t *dispatch, tseed_run_t *run)
     if (!list) {
         return 0;
     }
-    if (!list->joined && crashed_twice_at(dispatch, list)) {
-        apr_cpystrn(list->cause, "the seeder crashed twice at work on it", sizeof(list->cause));
-        tseed_failures_give_up(dispatch->uses.failures, list);
-    } else if (is_lost) {
-        apr_cpystrn(list->cause, "a metatile that it is derived from has failed",
-                    sizeof(list->cause));
-        tseed_failures_give_up(dispatch->uses.failures, list);
-    } else if (run->task->type == TSEED_SEED) {
-        tseed_stages_work(dispatch->uses.stages, tseed_join_chain(list), TSEED_STAGE_CHECK);
-    } else {
-        tseed_join_queue(&run->wanted, list, choice.cell);
-    }
+    tseed_flow_start(dispatch->uses.flow, list, run->task->type == TSEED_SEED, choice.cell,
+                     is_lost ? "a metatile that it is derived from has failed" : NULL);
     return 1;
-}
-
-/* Whether a level of a truncate is all that the tile set may have there. */
-static int is_whole(const tseed_run_t *run, const tseed_range_t *level)
-{
-    const tseed_subset_t *subset = run->tileset.subset;
-    const tseed_range_t all = tseed_range_of(subset->gridset, level->z, &subset->extent);
-
-    return level->minx <= all.minx && level->miny <= all.miny && level->maxx >= all.maxx &&
-           level->maxy >= all.maxy;
 }
 
 static int begin_level(tseed_dispatch_t *dispatch, tseed_run_t *run)
 {
-    tseed_job_t *job;
-    int64_t position = tseed_run_peek(run);
+    const int64_t position = tseed_run_peek(run);
 
     if (run->jobs || position < 0) {
         return 0;
     }
-    job = tseed_jobs_get(dispatch->uses.jobs, tseed_stages_client(dispatch->uses.stages));
-    job->position = position;
-    job->metatile.whole = job->metatile.wanted = tseed_run_level(run, position);
+    tseed_flow_begin_level(dispatch->uses.flow, run, position,
+                           tseed_ends_sink(dispatch->uses.ends));
     tseed_run_hand_out(run, position);
-    tseed_run_job_add(run, job);
-    job->stage = TSEED_STAGE_REMOVE;
-    job->is_whole = is_whole(run, &job->metatile.wanted);
-    tseed_job_trace_begin_level(dispatch->uses.context->board, job);
-    tseed_holds_mark_level(dispatch->uses.holds, job);
-    tseed_queue_put(&run->ready, job);
     return 1;
 }
 
@@ -271,7 +226,7 @@ static int begin_ready(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t 
             if (job->is_whole) {
                 describe(dispatch, job);
             }
-            tseed_stages_work(dispatch->uses.stages, job, job->stage);
+            tseed_flow_work(dispatch->uses.flow, job, job->stage);
             return 1;
         }
         tseed_queue_put(&run->ready, job);
@@ -297,7 +252,7 @@ static int may_fetch(const tseed_run_t *run, apr_time_t now)
 {
     const int under_way = run->fetching + run->deriving;
 
-    return tseed_retry_may_ask(run, now) && under_way < run->threads &&
+    return tseed_ends_may_ask(run, now) && under_way < run->threads &&
            under_way + run->ready.count <= run->threads && answers_of(run) < TSEED_ANSWERS_BUDGET;
 }
 
@@ -326,7 +281,7 @@ static int follow_partner(tseed_dispatch_t *dispatch, tseed_run_t *run)
     for (int waiting = run->wanted.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->wanted);
 
-        if (!follows && tseed_stages_follow(dispatch->uses.stages, job)) {
+        if (!follows && tseed_flow_follow(dispatch->uses.flow, job)) {
             follows = 1;
         } else {
             tseed_queue_put(&run->wanted, job);
@@ -369,7 +324,7 @@ static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now
     }
     if (run->wanted.count > 0 && may_fetch(run, now) &&
         (job = take_wanted(dispatch, run)) != NULL) {
-        tseed_stages_fetch(dispatch->uses.stages, job);
+        tseed_flow_get(dispatch->uses.flow, job);
         return 1;
     }
     if (run->task->type == TSEED_SEED) {
@@ -417,10 +372,10 @@ static void work_off(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t no
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
         if (!lacks_room(run, job, now) && tseed_holds_may_work(dispatch->uses.holds, job)) {
-            tseed_stages_work(dispatch->uses.stages, job, job->stage);
+            tseed_flow_work(dispatch->uses.flow, job, job->stage);
         } else if (must_pass(dispatch, job)) {
             job->is_unstored = 1;
-            tseed_stages_work(dispatch->uses.stages, job, job->stage);
+            tseed_flow_work(dispatch->uses.flow, job, job->stage);
         } else {
             tseed_queue_put(&run->ready, job);
         }

@@ -13,7 +13,8 @@
 
 #include "books/tseed_cache.h"
 #include "books/tseed_marks.h"
-#include "pipeline/tseed_stages.h"
+#include "books/tseed_prune.h"
+#include "pipeline/tseed_ends.h"
 
 typedef struct tseed_dispatch_t tseed_dispatch_t;
 
@@ -24,9 +25,8 @@ typedef struct {
     const tseed_runs_t *runs;
     const tseed_cache_t *cache;
     const tseed_marks_t *marks;
-    tseed_jobs_t *jobs;
-    tseed_failures_t *failures;
-    tseed_stages_t *stages;
+    tseed_flow_t *flow;
+    tseed_ends_t *ends;
     tseed_sizing_t *sizing;
     tseed_sharing_t *sharing;
     tseed_origins_t *origins;

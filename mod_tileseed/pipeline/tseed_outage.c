@@ -12,7 +12,7 @@
 struct tseed_outage_t {
     const tseed_context_t *context;
     const tseed_runs_t *runs;
-    tseed_stages_t *stages;
+    tseed_ends_t *ends;
     const tseed_display_t *display;
     tseed_client_t client;
 };
@@ -59,7 +59,7 @@ static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook
     write_next(next, sizeof(next), outlook->next - now);
     tseed_text_fit(upstream, sizeof(upstream), name);
     tseed_text_fit(cause, sizeof(cause), outlook->cause);
-    if (tseed_retry_is_refused(run) && run->refused.what != TSEED_REFUSES_NOTHING) {
+    if (tseed_run_is_refused(run) && run->refused.what != TSEED_REFUSES_NOTHING) {
         tseed_progress_say(&run->progress, TSEED_REASON_REFUSED,
                            "refused by upstream %s: %s since %s, %s", upstream, cause, time, next);
         return;
@@ -71,13 +71,13 @@ static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook
 
 static int has_no_layer(const tseed_run_t *run)
 {
-    return tseed_retry_is_refused(run) && run->refused.what == TSEED_REFUSES_LAYER;
+    return tseed_run_is_refused(run) && run->refused.what == TSEED_REFUSES_LAYER;
 }
 
 static void give_up(tseed_outage_t *outage, tseed_run_t *run, const char *name, const char *cause)
 {
     const char *what = has_no_layer(run) ? "does not have what the layer asks for"
-                       : tseed_retry_is_refused(run) && run->refused.what != TSEED_REFUSES_NOTHING
+                       : tseed_run_is_refused(run) && run->refused.what != TSEED_REFUSES_NOTHING
                            ? "refused the task for longer than TileSeedGiveUp allows"
                            : "was away for longer than TileSeedGiveUp allows";
     char upstream[PART_SIZE];
@@ -85,7 +85,7 @@ static void give_up(tseed_outage_t *outage, tseed_run_t *run, const char *name, 
     run->progress.state = TSEED_ABORTED;
     tseed_progress_say(&run->progress, TSEED_REASON_GIVEN_UP, "the upstream %s %s: %s",
                        tseed_text_fit(upstream, sizeof(upstream), name), what, cause);
-    tseed_stages_drain(outage->stages, run);
+    tseed_ends_drain(outage->ends, run);
 }
 
 /* An earlier seeder may have begun to wait. */
@@ -187,7 +187,7 @@ void tseed_outage_look(tseed_outage_t *outage, tseed_run_t *run, const char *nam
 {
     if (outlook->since) {
         hold_on(outage, run, name, outlook, now);
-    } else if (run->phase == TSEED_RUN_GOING && tseed_retry_is_refused(run)) {
+    } else if (run->phase == TSEED_RUN_GOING && tseed_run_is_refused(run)) {
         hold_on_refused(outage, run, now);
     } else if (is_over(run, outlook)) {
         go_on(outage, run, now);
@@ -215,13 +215,13 @@ static void tick(void *module, apr_time_t now)
 }
 
 tseed_outage_t *tseed_outage_create(const tseed_context_t *context, const tseed_runs_t *runs,
-                                    tseed_stages_t *stages, const tseed_display_t *display)
+                                    tseed_ends_t *ends, const tseed_display_t *display)
 {
     tseed_outage_t *outage = apr_pcalloc(context->pool, sizeof(*outage));
 
     outage->context = context;
     outage->runs = runs;
-    outage->stages = stages;
+    outage->ends = ends;
     outage->display = display;
     outage->client = (tseed_client_t){.module = outage, .tick = tick};
     return outage;

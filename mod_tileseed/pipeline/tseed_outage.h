@@ -10,13 +10,13 @@
 #ifndef TSEED_OUTAGE_H
 #define TSEED_OUTAGE_H
 
-#include "pipeline/tseed_stages.h"
+#include "pipeline/tseed_ends.h"
 
 typedef struct tseed_outage_t tseed_outage_t;
 
 /* Makes the module for the tasks' runs, in context->pool. */
 tseed_outage_t *tseed_outage_create(const tseed_context_t *context, const tseed_runs_t *runs,
-                                    tseed_stages_t *stages, const tseed_display_t *display);
+                                    tseed_ends_t *ends, const tseed_display_t *display);
 
 /* The record of the client that looks at the upstreams once a tick. It is the module's. */
 tseed_client_t *tseed_outage_client(tseed_outage_t *outage);

@@ -31,7 +31,7 @@ static apr_status_t write_losses(tseed_checkpoint_t *checkpoint)
 {
     apr_status_t rv = APR_SUCCESS;
 
-    for (const tseed_loss_t *loss = tseed_failures_first(checkpoint->uses.failures);
+    for (const tseed_loss_t *loss = tseed_ends_losses(checkpoint->uses.ends);
          rv == APR_SUCCESS && loss; loss = loss->next) {
         rv = tseed_state_failure_add(checkpoint->uses.session->state, &loss->record);
     }
@@ -274,39 +274,6 @@ static void count_ending(const tseed_checkpoint_t *checkpoint, const tseed_run_t
     }
 }
 
-/* The losses are durable: their positions are finished now, and a task with too many of them ends.
- */
-static void settle_losses(tseed_checkpoint_t *checkpoint)
-{
-    tseed_loss_t *loss;
-
-    while ((loss = tseed_failures_take(checkpoint->uses.failures)) != NULL) {
-        tseed_run_t *run = loss->run;
-
-        run->losses--;
-        run->progress.failures++;
-        apr_cpystrn(run->loss_cause, loss->cause, sizeof(run->loss_cause));
-        run->progress.skipped += loss->skipped;
-        run->progress.made += loss->made;
-        run->progress.bytes += loss->bytes;
-        run->progress.failed += loss->failed;
-        tseed_progress_finish(&run->progress, loss->position);
-        if (run->phase == TSEED_RUN_GOING && run->task->failure_limit >= 0 &&
-            run->progress.failures > run->task->failure_limit) {
-            run->progress.state = TSEED_ABORTED;
-            tseed_progress_say(&run->progress, TSEED_REASON_FAILURE_LIMIT,
-                               "more than %" APR_INT64_T_FMT " metatile%s failed, the last one: %s",
-                               run->task->failure_limit, run->task->failure_limit == 1 ? "" : "s",
-                               loss->cause);
-            tseed_stages_drain(checkpoint->uses.stages, run);
-        }
-        tseed_display_run(checkpoint->uses.display, run);
-        tseed_trace_end(checkpoint->uses.context->board, loss->trace);
-        tseed_stages_settle(checkpoint->uses.stages, run);
-        free(loss);
-    }
-}
-
 static void dismiss_ended(tseed_checkpoint_t *checkpoint, int all)
 {
     tseed_run_t *run = checkpoint->uses.runs->tasks;
@@ -394,6 +361,6 @@ void tseed_checkpoint_record(tseed_checkpoint_t *checkpoint, int all)
     tseed_sizing_saved(checkpoint->uses.sizing);
     checkpoint->uses.session->must_save = 0;
     dismiss_ended(checkpoint, all);
-    settle_losses(checkpoint);
+    tseed_ends_recorded(checkpoint->uses.ends);
     forget_unknown(checkpoint);
 }

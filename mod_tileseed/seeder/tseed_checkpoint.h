@@ -10,7 +10,7 @@
 #ifndef TSEED_CHECKPOINT_H
 #define TSEED_CHECKPOINT_H
 
-#include "pipeline/tseed_failures.h"
+#include "pipeline/tseed_ends.h"
 #include "seeder/tseed_tasks.h"
 
 typedef struct tseed_checkpoint_t tseed_checkpoint_t;
@@ -26,8 +26,7 @@ typedef struct {
     tseed_prune_t *prune;
     tseed_sizing_t *sizing;
     const tseed_display_t *display;
-    tseed_failures_t *failures;
-    tseed_stages_t *stages;
+    tseed_ends_t *ends;
     tseed_tasks_t *tasks;
 } tseed_checkpoint_uses_t;
 

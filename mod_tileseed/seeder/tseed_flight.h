@@ -53,6 +53,7 @@ struct tseed_flight_t {
     int64_t position;
     tseed_metatile_t metatile;
     tseed_job_t *job; /* NULL: waits for a task that is at work on the metatile */
+    int is_trial;     /* its upstream is to be asked, whoever waits and whatever is there */
     tseed_waiter_t *waiters;
     apr_time_t until; /* monotonic; a flight that failed: the upstream is not asked again before */
     char cause[TSEED_MISS_CAUSE_SIZE]; /* likewise: why */

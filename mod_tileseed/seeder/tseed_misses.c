@@ -15,13 +15,12 @@
 #include "base/tseed_text.h"
 #include "board/tseed_counters.h"
 #include "pipeline/tseed_derive.h"
-#include "pipeline/tseed_failures.h"
+#include "pipeline/tseed_ends.h"
 #include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
 #include "seeder/tseed_pruned_tiles.h"
 
 #define AWAY_RETRY_AFTER    30 /* seconds: told to requests while the seeder can't begin */
-#define CRASHES_OF_METATILE 2
 #define FAILED_SECONDS      10
 #define BUSY_SECONDS        1
 #define WITHOUT_ROOM_MOST   16 /* metatiles of a tile set that wait for room: each has its answer */
@@ -30,6 +29,7 @@
 struct tseed_misses_t {
     tseed_misses_uses_t uses;
     tseed_client_t client;
+    tseed_sink_t sink;
     tseed_waiters_t shared;
 };
 
@@ -82,7 +82,7 @@ static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_
         reply = tseed_miss_reply(outcome, 0, job->cause);
     } else if (outcome == TSEED_MISS_FAILED) {
         reply = tseed_miss_reply(outcome, FAILED_SECONDS, job->cause);
-        tseed_failures_note(job->run, job->cause, tseed_clock_monotonic());
+        tseed_ends_note(job->run, job->cause, tseed_clock_monotonic());
     } else if (outcome == TSEED_MISS_BUSY) {
         reply = busy(job->outcome == TSEED_JOB_NO_ROOM ? "there is no room for it"
                      : job->is_blocked                 ? "what has its name can't be replaced"
@@ -98,21 +98,61 @@ static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_
     tseed_jobs_put_back(misses->uses.jobs, job);
 }
 
-/* ---- stages ---- */
+/* ---- the sink ---- */
 
 /* Notes the tiles that waiters ask for, in case they can't be stored. */
-static void begin_cut(tseed_job_t *job)
+static void prepare(void *module, tseed_job_t *job)
 {
-    tseed_unstored_t *unstored = tseed_memory_get(sizeof(*unstored));
     const tseed_waiter_t *waiter = tseed_flight_of(job)->waiters;
+    tseed_unstored_t *unstored = tseed_memory_get(sizeof(*unstored));
 
+    (void)module;
+    close_unstored(job);
     for (; waiter && unstored->count < TSEED_UNSTORED_MOST; waiter = waiter->next) {
         unstored->tiles[unstored->count] = waiter->tile;
         unstored->files[unstored->count++] = -1;
     }
     job->unstored = unstored;
-    job->stage = TSEED_STAGE_CUT;
-    tseed_queue_put(&job->run->ready, job);
+}
+
+/* All tiles of a metatile are there. */
+static void finished(void *module, tseed_job_t *job, int coming)
+{
+    tseed_misses_t *misses = module;
+
+    (void)coming;
+    if (job->stage == TSEED_STAGE_CUT) {
+        tseed_quota_wait_end(job->run, tseed_clock_monotonic());
+        tseed_open_tilesets_settle(misses->uses.open, job->run->booked);
+    }
+    finish(misses, job, TSEED_MISS_STORED);
+}
+
+static void fail(void *module, tseed_job_t *job)
+{
+    finish(module, job, TSEED_MISS_FAILED);
+}
+
+/* Some tiles of a metatile can't be made. After a CUT the others were, and a tile that was made and
+ * can't be stored is handed over. */
+static void give_up(void *module, tseed_job_t *job)
+{
+    tseed_misses_t *misses = module;
+    const tseed_reply_t stored = {.outcome = TSEED_MISS_STORED, .upstream = upstream_ms(job)};
+
+    if (job->outcome == TSEED_JOB_CRASHED) {
+        fail(module, job);
+        return;
+    }
+    if (job->stage == TSEED_STAGE_CUT) {
+        tseed_flight_tell_made(&misses->shared, tseed_flight_of(job), &stored);
+    }
+    finish(misses, job, job->is_blocked ? TSEED_MISS_BUSY : TSEED_MISS_REFUSED);
+}
+
+static void discard(void *module, tseed_job_t *job)
+{
+    finish(module, job, TSEED_MISS_BUSY);
 }
 
 /* A tile that is handed over unstored is no hit of a file, but it is a use of its page. */
@@ -130,28 +170,31 @@ static void count_uses(tseed_misses_t *misses, const tseed_job_t *job)
 
 /* The waiters get their tiles, unstored. The job waits until an eviction has made room, for a
  * second at most, and tries once more to store the tiles. */
-static void wait_for_room(tseed_misses_t *misses, tseed_job_t *job)
+static tseed_verdict_t wait_for_room(tseed_misses_t *misses, tseed_job_t *job)
 {
     tseed_reply_t reply = busy("there is no room for it");
 
     reply.upstream = upstream_ms(job);
     tseed_quota_wait_put(misses->uses.quota_wait, job);
     if (job->due || job->is_stale || job->run->ready.count >= WITHOUT_ROOM_MOST) {
-        finish(misses, job, TSEED_MISS_BUSY);
-        return;
+        return TSEED_FLOW_DROPPED;
     }
     count_uses(misses, job);
     tseed_flight_tell(&misses->shared, tseed_flight_of(job), &reply);
-    close_unstored(job);
-    begin_cut(job);
-    job->due = job->run->pause_until;
+    prepare(misses, job);
+    return TSEED_FLOW_WAITS;
 }
 
-static int is_there(const tseed_job_t *job)
+/* A store that can't be looked at keeps nobody from having the tiles. */
+static tseed_verdict_t refuse(void *module, tseed_job_t *job)
 {
-    return job->outcome == TSEED_JOB_OK &&
-           tseed_job_present(job) == tseed_range_count(&job->metatile.wanted);
+    if (job->stage == TSEED_STAGE_CHECK) {
+        return TSEED_FLOW_ANEW;
+    }
+    return job->outcome == TSEED_JOB_NO_ROOM ? wait_for_room(module, job) : TSEED_FLOW_DROPPED;
 }
+
+/* ---- what is to be fetched ---- */
 
 /* Whether the metatile is made of the colour above it. */
 static int begin_shade(tseed_misses_t *misses, tseed_job_t *job)
@@ -160,17 +203,31 @@ static int begin_shade(tseed_misses_t *misses, tseed_job_t *job)
     job->is_made_of_shade = job->shade != NULL;
     if (job->shade) {
         job->is_stale = 0;
-        begin_cut(job);
+        tseed_flow_cut(job);
     }
     return job->shade != NULL;
 }
 
-/* An upstream that is away is asked no more than its pace allows: a request that comes before the
- * upstream is due again hears so at once. */
-static void begin_fetch(tseed_misses_t *misses, tseed_job_t *job)
+/* Why the upstream of a job is not asked just now, or NULL: one that is away is asked no more than
+ * its pace allows, and a request that comes before the upstream is due again hears so at once. */
+static const char *obstacle_of(tseed_misses_t *misses, const tseed_job_t *job)
 {
+    const tseed_context_t *context = misses->uses.context;
+    const apr_time_t now = tseed_clock_monotonic();
     tseed_outlook_t outlook = {0};
-    const char *cause;
+    const char *cause = NULL;
+
+    tseed_upstreams_get(context->fetcher, &outlook, job->run);
+    if (outlook.since && now < outlook.next) {
+        return apr_pstrdup(context->scratch, outlook.cause);
+    }
+    tseed_health_may_ask(misses->uses.health, &cause, job->run->tileset.layer, now);
+    return cause;
+}
+
+static void get(tseed_misses_t *misses, tseed_job_t *job)
+{
+    const char *obstacle = NULL;
 
     if (begin_shade(misses, job)) {
         return;
@@ -179,118 +236,32 @@ static void begin_fetch(tseed_misses_t *misses, tseed_job_t *job)
         finish(misses, job, TSEED_MISS_BUSY);
         return;
     }
-    if (tseed_derive_is(job)) {
-        tseed_stages_fetch(misses->uses.stages, job);
-        return;
-    }
-    tseed_upstreams_get(misses->uses.context->fetcher, &outlook, job->run);
-    if (outlook.since && tseed_clock_monotonic() < outlook.next) {
-        memcpy(job->cause, outlook.cause, sizeof(job->cause));
-        finish(misses, job, TSEED_MISS_FAILED);
-    } else if (!tseed_health_may_ask(misses->uses.health, &cause, job->run->tileset.layer,
-                                     tseed_clock_monotonic())) {
-        apr_cpystrn(job->cause, cause, sizeof(job->cause));
-        finish(misses, job, TSEED_MISS_FAILED);
-    } else {
-        tseed_stages_fetch(misses->uses.stages, job);
-    }
-}
-
-/* Nobody waited for the metatile when its fetch was given up. Requests that have come since have it
- * fetched again. */
-static void begin_anew(tseed_misses_t *misses, tseed_job_t *job)
-{
-    if (tseed_flight_of(job)->waiters) {
-        begin_fetch(misses, job);
-    } else {
-        finish(misses, job, TSEED_MISS_BUSY);
-    }
-}
-
-static void fetched(tseed_misses_t *misses, tseed_job_t *job)
-{
-    tseed_stages_arrive(job);
-    if (job->transfer.result == TSEED_FETCH_OK && !job->is_stale) {
-        begin_cut(job);
-    } else if (job->is_stale || job->transfer.result == TSEED_FETCH_CANCELLED) {
-        begin_anew(misses, job);
-    } else {
-        memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
-        tseed_health_take(misses->uses.health, job, tseed_clock_monotonic());
-        finish(misses, job, TSEED_MISS_FAILED);
-    }
-}
-
-void tseed_misses_fetch_again(tseed_misses_t *misses, tseed_job_t *job)
-{
-    close_unstored(job);
-    begin_anew(misses, job);
-}
-
-/* The picture of a derived metatile is there. */
-static void derived(tseed_misses_t *misses, tseed_job_t *job)
-{
-    if (job->is_stale) {
-        begin_anew(misses, job);
-    } else {
-        begin_cut(job);
-    }
-}
-
-/* Some tiles of a metatile can't be made. After a CUT the others were, and a tile that was made and
- * can't be stored is handed over. */
-static void lacks(tseed_misses_t *misses, tseed_job_t *job)
-{
-    const tseed_reply_t stored = {.outcome = TSEED_MISS_STORED, .upstream = upstream_ms(job)};
-
-    if (job->stage == TSEED_STAGE_CUT) {
-        tseed_flight_tell_made(&misses->shared, tseed_flight_of(job), &stored);
-    }
-    finish(misses, job, job->is_blocked ? TSEED_MISS_BUSY : TSEED_MISS_REFUSED);
-}
-
-static void worked(tseed_misses_t *misses, tseed_job_t *job)
-{
-    job->run->working--;
-    if (job->stage == TSEED_STAGE_DERIVE) {
-        tseed_derive_arrive(job, misses->uses.origins);
-    }
     if (!tseed_derive_is(job)) {
-        tseed_health_take(misses->uses.health, job, tseed_clock_monotonic());
+        obstacle = obstacle_of(misses, job);
     }
-    if (job->stage == TSEED_STAGE_CUT && !job->is_unstored) {
-        tseed_holds_book(misses->uses.holds, job);
-    }
-    job->run->checking -= job->stage == TSEED_STAGE_CHECK;
-    if (job->stage == TSEED_STAGE_CHECK && !is_there(job)) {
-        begin_anew(misses, job);
-    } else if (job->outcome == TSEED_JOB_LACKS) {
-        lacks(misses, job);
-    } else if (job->outcome == TSEED_JOB_OK && job->stage == TSEED_STAGE_DERIVE) {
-        derived(misses, job);
-    } else if (job->outcome == TSEED_JOB_OK) {
-        if (job->stage == TSEED_STAGE_CUT) {
-            tseed_quota_wait_end(job->run, tseed_clock_monotonic());
-            tseed_open_tilesets_settle(misses->uses.open, job->run->booked);
-        }
-        finish(misses, job, TSEED_MISS_STORED);
-    } else if (job->outcome == TSEED_JOB_NO_ROOM) {
-        wait_for_room(misses, job);
-    } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
+    if (obstacle) {
+        apr_cpystrn(job->cause, obstacle, sizeof(job->cause));
         finish(misses, job, TSEED_MISS_FAILED);
     } else {
-        finish(misses, job, TSEED_MISS_BUSY);
+        tseed_flow_get(misses->uses.flow, job);
     }
 }
 
-static void take(void *module, tseed_job_t *job)
+/* A metatile that nobody waits for any more is fetched only if that is to show how the upstream is.
+ */
+static void work_off(tseed_misses_t *misses, tseed_run_t *run)
 {
-    tseed_misses_t *misses = module;
+    tseed_job_t *job;
 
-    if (job->stage == TSEED_STAGE_FETCH) {
-        fetched(misses, job);
-    } else {
-        worked(misses, job);
+    while ((job = tseed_queue_take(&run->wanted))) {
+        tseed_flight_t *flight = tseed_flight_of(job);
+
+        if (flight->waiters || flight->is_trial) {
+            flight->is_trial = 0;
+            get(misses, job);
+        } else {
+            finish(misses, job, TSEED_MISS_BUSY);
+        }
     }
 }
 
@@ -465,33 +436,18 @@ void tseed_misses_part(tseed_misses_t *misses)
 
 /* ---- under way ---- */
 
-/* `stage`: CHECK, or FETCH whether the tiles are there or not. */
-static void begin(tseed_misses_t *misses, tseed_run_t *run, tseed_flight_t *flight,
-                  tseed_stage_t stage)
+/* Begins a flight, which may be over at once. Returns 0 if a task is at work on its metatile. */
+static int begin(tseed_misses_t *misses, tseed_flight_t *flight)
 {
-    tseed_job_t *job = tseed_jobs_get(misses->uses.jobs, &misses->client);
+    tseed_job_t *job =
+        tseed_flow_begin(misses->uses.flow, flight->run, flight->position, &misses->sink);
 
-    job->position = flight->position;
-    job->metatile = flight->metatile;
-    flight->job = job;
-    tseed_run_job_add(run, job);
-    tseed_holds_hold(misses->uses.holds, job);
-    if (tseed_board_crashes_at(misses->uses.context->board, run->task->id, job->position) >=
-        CRASHES_OF_METATILE) {
-        apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
-        finish(misses, job, TSEED_MISS_FAILED);
-    } else if (stage == TSEED_STAGE_FETCH) {
-        begin_fetch(misses, job);
-    } else {
-        tseed_stages_work(misses->uses.stages, job, TSEED_STAGE_CHECK);
+    if (job) {
+        flight->job = job;
+        tseed_flow_start(misses->uses.flow, job, !flight->is_trial, (tseed_cell_shape_t){1, 1},
+                         NULL);
     }
-}
-
-static int is_taken(const tseed_misses_t *misses, const tseed_run_t *run,
-                    const tseed_metatile_t *metatile)
-{
-    return tseed_run_holder(misses->uses.runs->tasks, run, metatile) ||
-           tseed_run_holder(misses->uses.runs->background, run, metatile);
+    return job != NULL;
 }
 
 static void feed(void *module)
@@ -501,10 +457,11 @@ static void feed(void *module)
     for (tseed_run_t *run = misses->uses.runs->background; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
-            if (!flight->job && !is_taken(misses, run, &flight->metatile)) {
-                begin(misses, run, flight, TSEED_STAGE_CHECK);
+            if (!flight->job) {
+                begin(misses, flight);
             }
         }
+        work_off(misses, run);
     }
 }
 
@@ -534,7 +491,7 @@ static void tick(void *module, apr_time_t now)
             }
         }
         tseed_flight_forget_failed(run, now);
-        tseed_failures_summarise(run, now);
+        tseed_ends_summarise(run, now);
     }
 }
 
@@ -552,6 +509,14 @@ static int have_upstream_in_common(const tseed_source_t *one, const tseed_source
     return 0;
 }
 
+static void forget_trial(tseed_flight_t *flight)
+{
+    flight->is_trial = 0;
+    if (!flight->waiters) {
+        tseed_flight_forget(flight);
+    }
+}
+
 /* Has the first metatile of a layer made anew, though nobody waits for it. Derived levels come last
  * in the sequence, so the upstream is asked. */
 static void make_first(tseed_misses_t *misses, const tseed_layer_t *layer)
@@ -560,16 +525,20 @@ static void make_first(tseed_misses_t *misses, const tseed_layer_t *layer)
                                  APR_ARRAY_IDX(layer->subsets, 0, tseed_subset_t).gridset->name,
                                  APR_ARRAY_IDX(layer->formats, 0, tseed_format_t).mime,
                                  apr_table_make(misses->uses.context->scratch, 0)};
-    tseed_metatile_t metatile;
+    tseed_flight_t *flight;
     tseed_run_t *run;
 
     if (tseed_open_tilesets_run(&run, misses->uses.open, &names, "") != APR_SUCCESS ||
         run->positions.count == 0) {
         return;
     }
-    metatile = tseed_run_metatile(run, 0);
-    if (!is_taken(misses, run, &metatile)) {
-        begin(misses, run, tseed_flight_get(run, 0), TSEED_STAGE_FETCH);
+    flight = tseed_flight_get(run, 0);
+    if (flight->job) {
+        return; /* it is being made, and its answer says as much */
+    }
+    flight->is_trial = 1;
+    if (!begin(misses, flight)) {
+        forget_trial(flight);
     }
 }
 
@@ -611,7 +580,7 @@ void tseed_misses_ask_again(tseed_misses_t *misses, const tseed_layer_t *layer)
     for (tseed_run_t *run = runs->tasks; run; run = run->next_run) {
         if (run->tileset.layer &&
             have_upstream_in_common(&run->tileset.layer->source, &layer->source)) {
-            tseed_retry_hurry(run, now);
+            tseed_ends_hurry(run, now);
         }
     }
     for (int i = 0; i < layer->source.count; i++) {
@@ -631,7 +600,14 @@ tseed_misses_t *tseed_misses_create(const tseed_misses_uses_t *uses)
         of_layer = settings->miss_waiters; /* there is no other layer to leave places to */
     }
     misses->uses = *uses;
-    misses->client = (tseed_client_t){.module = misses, .feed = feed, .take = take, .tick = tick};
+    misses->client = (tseed_client_t){.module = misses, .feed = feed, .tick = tick};
+    misses->sink = (tseed_sink_t){.module = misses,
+                                  .prepare = prepare,
+                                  .finish = finished,
+                                  .give_up = give_up,
+                                  .failed = fail,
+                                  .refuse = refuse,
+                                  .discard = discard};
     misses->shared.places = tseed_waiter_places_create(
         settings->miss_waiters, of_layer, settings->miss_of_client, uses->context->pool);
     misses->shared.hangups = -1;

@@ -16,7 +16,8 @@
 #define TSEED_MISSES_H
 
 #include "books/tseed_background.h"
-#include "pipeline/tseed_stages.h"
+#include "books/tseed_quota_wait.h"
+#include "pipeline/tseed_flow.h"
 #include "seeder/tseed_coverages.h"
 #include "seeder/tseed_open_tilesets.h"
 
@@ -31,7 +32,7 @@ typedef struct {
     tseed_jobs_t *jobs;
     tseed_open_tilesets_t *open; /* whose runs make missing tiles */
     tseed_quota_wait_t *quota_wait;
-    tseed_stages_t *stages;
+    tseed_flow_t *flow;
     tseed_coverages_t *coverages; /* who takes the questions for coverages */
     tseed_origins_t *origins;
     tseed_health_t *health;
@@ -64,7 +65,4 @@ void tseed_misses_part(tseed_misses_t *misses);
  * may be tried again. Layers that fail there have their first metatile made anew: the answer says
  * whether they still do. */
 void tseed_misses_ask_again(tseed_misses_t *misses, const tseed_layer_t *layer);
-/* Asks the upstream again for a job whose answer is out of date before a worker has it. */
-void tseed_misses_fetch_again(tseed_misses_t *misses, tseed_job_t *job);
-
 #endif

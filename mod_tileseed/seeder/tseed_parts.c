@@ -57,41 +57,42 @@ static void pipeline_create(tseed_parts_t *parts)
     const tseed_context_t *context = parts->context;
 
     parts->jobs = tseed_jobs_create(context, parts->holds);
-    parts->failures = tseed_failures_create(context, parts->session, parts->jobs);
     parts->sizing = tseed_sizing_create(context, parts->session);
-    parts->retry = tseed_retry_create(context, parts->runs, parts->failures, parts->sizing);
     parts->background = tseed_background_create(context, parts->runs, parts->session, parts->cache);
     parts->free_space = tseed_free_space_create(context, parts->cache);
     parts->quota_wait =
         tseed_quota_wait_create(context, parts->runs, parts->free_space, parts->display);
     parts->sharing = tseed_sharing_create(context, parts->runs, parts->display);
     parts->health = tseed_health_create(context->pool);
-    parts->stages = tseed_stages_create(&(tseed_stages_uses_t){
+    parts->flow = tseed_flow_create(&(tseed_flow_uses_t){
         .context = context,
-        .session = parts->session,
         .runs = parts->runs,
         .jobs = parts->jobs,
-        .failures = parts->failures,
-        .retry = parts->retry,
-        .quota_wait = parts->quota_wait,
         .holds = parts->holds,
         .origins = parts->origins,
         .sizing = parts->sizing,
         .sharing = parts->sharing,
         .health = parts->health,
-        .ends = tseed_ends_create(context, parts->jobs, parts->display),
+    });
+    parts->ends = tseed_ends_create(&(tseed_ends_uses_t){
+        .context = context,
+        .session = parts->session,
+        .runs = parts->runs,
+        .jobs = parts->jobs,
+        .sizing = parts->sizing,
+        .sharing = parts->sharing,
+        .quota_wait = parts->quota_wait,
         .display = parts->display,
     });
-    parts->outage = tseed_outage_create(context, parts->runs, parts->stages, parts->display);
+    parts->outage = tseed_outage_create(context, parts->runs, parts->ends, parts->display);
     parts->dispatch = tseed_dispatch_create(&(tseed_dispatch_uses_t){
         .context = context,
         .session = parts->session,
         .runs = parts->runs,
         .cache = parts->cache,
         .marks = parts->marks,
-        .jobs = parts->jobs,
-        .failures = parts->failures,
-        .stages = parts->stages,
+        .flow = parts->flow,
+        .ends = parts->ends,
         .sizing = parts->sizing,
         .sharing = parts->sharing,
         .origins = parts->origins,
@@ -113,8 +114,8 @@ static void upkeep_create(tseed_parts_t *parts)
                                                             .holds = parts->holds,
                                                             .background = parts->background,
                                                             .page_jobs = parts->page_jobs,
-                                                            .give_up = tseed_stages_no_store,
-                                                            .stages = parts->stages},
+                                                            .give_up = tseed_flow_no_store,
+                                                            .stages = parts->flow},
                                       parts->context->pool);
     parts->walk = tseed_walk_create(parts->context, parts->cache, parts->background, parts->count);
     parts->purge = tseed_purge_create(parts->context, parts->session, parts->cache, parts->marks,
@@ -167,7 +168,7 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
         .jobs = parts->jobs,
         .open = parts->open_tilesets,
         .quota_wait = parts->quota_wait,
-        .stages = parts->stages,
+        .flow = parts->flow,
         .coverages = parts->coverages,
         .origins = parts->origins,
         .health = parts->health,
@@ -191,9 +192,8 @@ static void tasks_create(tseed_parts_t *parts)
         .session = parts->session,
         .runs = parts->runs,
         .cache = parts->cache,
-        .stages = parts->stages,
+        .ends = parts->ends,
         .sharing = parts->sharing,
-        .misses = parts->misses,
         .prune = parts->prune,
         .cutoff = parts->cutoff,
     });
@@ -203,7 +203,7 @@ static void tasks_create(tseed_parts_t *parts)
         .runs = parts->runs,
         .cache = parts->cache,
         .display = parts->display,
-        .stages = parts->stages,
+        .ends = parts->ends,
         .tasks = parts->tasks,
         .capabilities_check = parts->capabilities_check,
         .page_loader = parts->page_loader,
@@ -219,8 +219,7 @@ static void tasks_create(tseed_parts_t *parts)
         .prune = parts->prune,
         .sizing = parts->sizing,
         .display = parts->display,
-        .failures = parts->failures,
-        .stages = parts->stages,
+        .ends = parts->ends,
         .tasks = parts->tasks,
     });
     parts->quota_adoption =
@@ -250,13 +249,12 @@ static void displays_create(tseed_parts_t *parts)
 static void enter_clients(tseed_parts_t *parts)
 {
     tseed_client_t *const clients[] = {
-        tseed_stages_client(parts->stages),
+        tseed_ends_client(parts->ends),
         tseed_prune_client(parts->prune),
         tseed_misses_client(parts->misses),
         tseed_coverages_client(parts->coverages),
         tseed_background_client(parts->background),
         tseed_open_tilesets_client(parts->open_tilesets),
-        tseed_retry_client(parts->retry),
         tseed_outage_client(parts->outage),
         tseed_capabilities_check_client(parts->capabilities_check),
         tseed_holds_client(parts->holds),

@@ -47,14 +47,13 @@ typedef struct {
     tseed_page_loader_t *page_loader;
     /* pipeline */
     tseed_jobs_t *jobs;
-    tseed_failures_t *failures;
-    tseed_retry_t *retry;
     tseed_background_t *background;
     tseed_open_tilesets_t *open_tilesets;
     tseed_free_space_t *free_space;
     tseed_quota_wait_t *quota_wait;
     tseed_health_t *health;
-    tseed_stages_t *stages;
+    tseed_flow_t *flow;
+    tseed_ends_t *ends;
     tseed_outage_t *outage;
     tseed_dispatch_t *dispatch;
     /* upkeep */

@@ -175,7 +175,7 @@ static void run_begin(tseed_scheduler_t *scheduler, tseed_entry_t *entry, tseed_
               entry->id, run->task->layer, tseed_task_type_name(run->task->type),
               run->task->tiles_total, run->task->gridset, run->task->zoom_start,
               run->task->zoom_stop, run->task->format);
-    tseed_stages_settle(scheduler->uses.stages, run);
+    tseed_ends_settle(scheduler->uses.ends, run);
     tseed_display_run(scheduler->uses.display, run);
 }
 

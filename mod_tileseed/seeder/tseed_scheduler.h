@@ -20,7 +20,7 @@ typedef struct {
     const tseed_display_t *display;
     const tseed_page_loader_t *page_loader;
     tseed_prune_t *prune;
-    tseed_stages_t *stages;
+    tseed_ends_t *ends;
     tseed_tasks_t *tasks;
     const tseed_capabilities_check_t *capabilities_check;
 } tseed_scheduler_uses_t;

@@ -391,7 +391,7 @@ static void stop(seeder_t *seeder)
     wait_for_workers(seeder, now + half);
     stop_runs(seeder->parts->runs->tasks);
     wait_for_workers(seeder, now + 2 * half);
-    tseed_stages_tick(seeder->parts->stages, tseed_clock_monotonic());
+    tseed_ends_tick(seeder->parts->ends, tseed_clock_monotonic());
     sync_last(seeder);
     tseed_holds_tick(seeder->parts->holds); /* the board may go with httpd, and the hits on it */
     /* twice: pages that no job holds any more need no mark, and the next seeder need not count them

@@ -73,23 +73,6 @@ static void show_forgotten(const tseed_tasks_t *tasks, int slot, int64_t forgott
     }
 }
 
-/* Sends the jobs back whose answers wait for a worker and are stale. Those under way are asked for
- * again when they come back. */
-static void send_back(tseed_misses_t *misses, tseed_run_t *run)
-{
-    for (int waiting = run->ready.count; waiting > 0; waiting--) {
-        tseed_job_t *job = tseed_queue_take(&run->ready);
-
-        if (!job->is_stale) {
-            tseed_queue_put(&run->ready, job);
-        } else if (run->is_background) {
-            tseed_misses_fetch_again(misses, job);
-        } else {
-            tseed_queue_put(&run->wanted, job);
-        }
-    }
-}
-
 /* What was asked and found before a truncate is worth nothing from now on. What was found is
  * forgotten before a job is sent back, so that no job takes it up again. */
 static void draw_line(tseed_tasks_t *tasks, const tseed_entry_t *entry, const tseed_task_t *task,
@@ -99,10 +82,10 @@ static void draw_line(tseed_tasks_t *tasks, const tseed_entry_t *entry, const ts
     tseed_sharing_forget(tasks->uses.sharing);
     show_forgotten(tasks, entry->slot, tseed_prune_truncate(tasks->uses.prune, tileset));
     for (tseed_run_t *run = tasks->uses.runs->tasks; run; run = run->next_run) {
-        send_back(tasks->uses.misses, run);
+        tseed_flow_send_back(run);
     }
     for (tseed_run_t *run = tasks->uses.runs->background; run; run = run->next_run) {
-        send_back(tasks->uses.misses, run);
+        tseed_flow_send_back(run);
     }
 }
 
@@ -436,7 +419,7 @@ static void terminate(tseed_tasks_t *tasks, tseed_entry_t *entry)
     tseed_board_slot_terminating(tasks->uses.context->board, entry->slot);
     if (entry->run) {
         entry->run->terminated = 1;
-        tseed_stages_drain(tasks->uses.stages, entry->run);
+        tseed_ends_drain(tasks->uses.ends, entry->run);
     } else {
         count_pending(tasks, entry, -1);
     }

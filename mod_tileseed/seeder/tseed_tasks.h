@@ -4,8 +4,8 @@
 #ifndef TSEED_TASKS_H
 #define TSEED_TASKS_H
 
-#include "pipeline/tseed_stages.h"
-#include "seeder/tseed_misses.h"
+#include "books/tseed_prune.h"
+#include "pipeline/tseed_ends.h"
 
 /* An unfinished task. A PENDING task costs no more memory than this. malloc'd. */
 typedef struct tseed_entry_t {
@@ -28,9 +28,8 @@ typedef struct {
     tseed_session_t *session;
     tseed_runs_t *runs;
     tseed_cache_t *cache;
-    tseed_stages_t *stages;
+    tseed_ends_t *ends;
     tseed_sharing_t *sharing;
-    tseed_misses_t *misses;
     tseed_prune_t *prune;
     tseed_cutoff_t *cutoff;
 } tseed_tasks_uses_t;

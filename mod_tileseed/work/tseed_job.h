@@ -43,6 +43,7 @@
 
 struct tseed_run_t;
 struct tseed_client_t;
+struct tseed_sink_t; /* pipeline/tseed_flow.h */
 
 typedef enum {
     TSEED_STAGE_CHECK,
@@ -63,6 +64,7 @@ typedef enum {
     TSEED_JOB_NO_BODY,    /* nothing has changed, but there are tiles missing: fetch it whole */
     TSEED_JOB_LACKS,      /* tiles can't be made: tiles below are missing or broken, or what has a
                            * tile's name can't be replaced; the cause says which */
+    TSEED_JOB_CRASHED,    /* the seeder has crashed at it, again and again */
     TSEED_JOB_MORE,       /* of REMOVE: there is more to be removed than fits a tally */
     TSEED_JOB_STOPPED     /* the task was terminated meanwhile */
 } tseed_outcome_t;
@@ -102,6 +104,7 @@ typedef void tseed_report_t(void *module, const tseed_effect_t *difference);
 typedef struct tseed_job_t {
     tseed_letter_t letter;               /* by which it comes back */
     const struct tseed_client_t *client; /* who takes it then */
+    const struct tseed_sink_t *sink;     /* who wants its metatile; NULL: it is about none */
     struct tseed_run_t *run;
     int64_t position;
     tseed_metatile_t metatile;

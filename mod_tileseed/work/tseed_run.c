@@ -363,6 +363,11 @@ const tseed_run_t *tseed_run_holder(const tseed_run_t *runs, const tseed_run_t *
     return NULL;
 }
 
+int tseed_run_is_refused(const tseed_run_t *run)
+{
+    return run->refused.count >= TSEED_REFUSALS_MOST;
+}
+
 void tseed_run_remind(tseed_run_t *run)
 {
     tseed_progress_tell(&run->progress, TSEED_REASON_LACKS, run->warning ? run->warning : "");

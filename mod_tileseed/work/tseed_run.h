@@ -35,7 +35,7 @@ typedef enum {
 } tseed_phase_t;
 
 /* What the upstream of a run has refused, or a pause that it has asked for while it answers other
- * layers, pipeline/tseed_failures.c. */
+ * layers, pipeline/tseed_ends.c. */
 typedef struct {
     int count;            /* refusals since the last picture */
     int asks;             /* single requests among them, while the run waits */
@@ -53,7 +53,7 @@ typedef struct tseed_run_t {
     tseed_task_t *task;
     tseed_tileset_t tileset;
     tseed_positions_t positions;
-    apr_hash_t *lost; /* the metatiles that the task has given up, pipeline/tseed_failures.c; NULL:
+    apr_hash_t *lost; /* the metatiles that the task has given up, pipeline/tseed_ends.c; NULL:
                        * nobody has asked for them yet */
     const apr_array_header_t *list; /* of tseed_tile_t: the metatiles of a task that retries
                                      * another, by their first tiles; NULL: all of `positions` */
@@ -196,6 +196,11 @@ const tseed_run_t *tseed_run_excluder(const tseed_run_t *runs, const tseed_job_t
  * set. `run` then waits for that run, and finds its tiles there. NULL: there is none. */
 const tseed_run_t *tseed_run_holder(const tseed_run_t *runs, const tseed_run_t *run,
                                     const tseed_metatile_t *metatile);
+
+/* Whether a run waits because its upstream has refused it: so often, without a picture between
+ * them. */
+#define TSEED_REFUSALS_MOST 3
+int tseed_run_is_refused(const tseed_run_t *run);
 
 /* Sets the reason of a run to what its upstream lacks, or to none. */
 void tseed_run_remind(tseed_run_t *run);

@@ -9,23 +9,18 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
 #include "board/tseed_counters.h"
-#include "pipeline/tseed_derive.h"
-#include "pipeline/tseed_failures.h"
-#include "pipeline/tseed_upstreams.h"
-#include "pool_fixture.h"
+#include "flow_fixture.h"
+#include "pipeline/tseed_ends.h"
 #include "seeder/tseed_flight.h"
 #include "seeder/tseed_misses.h"
 
 #define PLACES  4
 #define ASKERS  8
-#define JOBS    4
 #define NOTHING (-1) /* instead of an outcome: the request still waits */
 
 /* ---- who asks ---- */
@@ -73,20 +68,8 @@ void tseed_miss_answer(int end, const tseed_reply_t *reply, int tile)
 
 /* ---- what misses use ---- */
 
-static apr_time_t now;
 static tseed_run_t run; /* the background run of the only tile set */
 static apr_status_t run_status;
-static tseed_job_t jobs[JOBS];
-static int jobs_begun, jobs_ended, fetches, orphans, adoptions;
-static unsigned crashes;
-static tseed_outlook_t outlook;
-
-int clock_gettime(clockid_t clock, struct timespec *time)
-{
-    (void)clock;
-    *time = (struct timespec){.tv_sec = apr_time_sec(now), .tv_nsec = apr_time_usec(now) * 1000};
-    return 0;
-}
 
 apr_status_t tseed_open_tilesets_run(tseed_run_t **found, tseed_open_tilesets_t *open,
                                      const tseed_names_t *names, const char *client)
@@ -102,75 +85,6 @@ void tseed_open_tilesets_settle(tseed_open_tilesets_t *open, const tseed_book_ti
 {
     (void)open;
     (void)booked;
-}
-
-tseed_job_t *tseed_jobs_get(tseed_jobs_t *all, const tseed_client_t *client)
-{
-    tseed_job_t *job = &jobs[jobs_begun++];
-
-    (void)all;
-    job->client = client;
-    return job;
-}
-
-void tseed_jobs_put_back(tseed_jobs_t *all, tseed_job_t *job)
-{
-    (void)all;
-    tseed_run_job_remove(job->run, job);
-    jobs_ended++;
-}
-
-void tseed_stages_work(tseed_stages_t *stages, tseed_job_t *job, tseed_stage_t stage)
-{
-    (void)stages;
-    job->stage = stage;
-    job->run->working++;
-    job->run->checking += stage == TSEED_STAGE_CHECK;
-}
-
-void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
-{
-    (void)stages;
-    job->stage = TSEED_STAGE_FETCH;
-    fetches++;
-}
-
-void tseed_stages_arrive(tseed_job_t *job)
-{
-    (void)job;
-}
-
-int tseed_derive_is(const tseed_job_t *job)
-{
-    return tseed_run_derives(job->run, job->metatile.whole.z);
-}
-
-void tseed_derive_arrive(tseed_job_t *job, tseed_origins_t *origins)
-{
-    (void)origins;
-    (void)job;
-}
-
-void tseed_fetcher_orphan(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer)
-{
-    (void)fetcher;
-    (void)transfer;
-    orphans++;
-}
-
-void tseed_fetcher_adopt(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer)
-{
-    (void)fetcher;
-    (void)transfer;
-    adoptions++;
-}
-
-int tseed_upstreams_get(tseed_fetcher_t *fetcher, tseed_outlook_t *found, const tseed_run_t *of)
-{
-    (void)fetcher;
-    (void)of;
-    *found = outlook;
-    return 0;
 }
 
 void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job)
@@ -195,63 +109,23 @@ const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *of, in
     return shade;
 }
 
-void tseed_holds_hold(tseed_holds_t *holds, tseed_job_t *job)
-{
-    (void)holds;
-    (void)job;
-}
-
-void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
-{
-    (void)holds;
-    (void)job;
-}
-
-int64_t tseed_holds_date(const tseed_holds_t *holds)
-{
-    (void)holds;
-    return 0;
-}
-
-void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *found,
-                           const tseed_upstream_t *upstream)
-{
-    (void)fetcher;
-    (void)upstream;
-    *found = outlook;
-}
-
-void tseed_fetcher_ask_again(tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream)
-{
-    (void)fetcher;
-    (void)upstream;
-}
-
-void tseed_retry_hurry(tseed_run_t *of, apr_time_t when)
+void tseed_ends_hurry(tseed_run_t *of, apr_time_t when)
 {
     (void)of;
     (void)when;
 }
 
-void tseed_failures_note(tseed_run_t *of, const char *cause, apr_time_t when)
+void tseed_ends_note(tseed_run_t *of, const char *cause, apr_time_t when)
 {
     (void)cause;
     (void)when;
     of->errors++;
 }
 
-void tseed_failures_summarise(tseed_run_t *of, apr_time_t when)
+void tseed_ends_summarise(tseed_run_t *of, apr_time_t when)
 {
     (void)of;
     (void)when;
-}
-
-unsigned tseed_board_crashes_at(const tseed_board_t *board, int64_t task, int64_t position)
-{
-    (void)board;
-    (void)task;
-    (void)position;
-    return crashes;
 }
 
 static tseed_counted_t tiles; /* of layer 3, for requests */
@@ -279,6 +153,8 @@ static const tseed_layer_t layer = {.name = "states", .counted = 3};
 static tseed_run_t seed; /* a task in the same tile set */
 static tseed_runs_t runs;
 static tseed_book_tileset_t booked;
+static tseed_health_t *health;
+static tseed_flow_t *flow;
 static tseed_misses_t *misses;
 
 /* Level 3 has 8 x 8 tiles: four metatiles of 4 x 4. */
@@ -297,13 +173,10 @@ static void make_runs(void)
 static int setup(void **state)
 {
     (void)state;
-    now = 1000 * APR_USEC_PER_SEC;
-    memset(jobs, 0, sizeof(jobs));
-    jobs_begun = jobs_ended = fetches = orphans = adoptions = asked = 0;
-    crashes = 0;
+    forget_neighbours();
+    asked = 0;
     shade = NULL;
     run_status = APR_SUCCESS;
-    outlook = (tseed_outlook_t){0};
     settings = (tseed_settings_t){
         .miss_waiters = PLACES, .miss_of_layer = PLACES, .miss_of_client = PLACES};
     context = (tseed_context_t){
@@ -311,12 +184,16 @@ static int setup(void **state)
     memset(&tiles, 0, sizeof(tiles));
     cache.book = tseed_book_create(pool);
     make_runs();
-    misses =
-        tseed_misses_create(&(tseed_misses_uses_t){.context = &context,
-                                                   .runs = &runs,
-                                                   .cache = &cache,
-                                                   .health = tseed_health_create(pool),
-                                                   .cutoff = tseed_cutoff_create(&context, &runs)});
+    health = tseed_health_create(pool);
+    flow = tseed_flow_create(
+        &(tseed_flow_uses_t){.context = &context, .runs = &runs, .health = health});
+    misses = tseed_misses_create(
+        &(tseed_misses_uses_t){.context = &context,
+                               .runs = &runs,
+                               .cache = &cache,
+                               .flow = flow,
+                               .health = health,
+                               .cutoff = tseed_cutoff_create(&context, &runs)});
     return tseed_misses_open(misses);
 }
 
@@ -402,7 +279,7 @@ static void fetch(tseed_job_t *job, tseed_fetch_result_t result, const char *cau
 static void begin_cut(tseed_job_t *job)
 {
     assert_ptr_equal(tseed_queue_take(&run.ready), job);
-    tseed_stages_work(NULL, job, TSEED_STAGE_CUT);
+    tseed_flow_work(flow, job, TSEED_STAGE_CUT);
 }
 
 static void cut(tseed_job_t *job, tseed_outcome_t outcome)
@@ -540,7 +417,7 @@ static void test_misses__an_answer_that_is_no_picture_is_a_failure(void **state)
 /* A job of a derived metatile, whose stage DERIVE has come back. */
 static void derive(tseed_job_t *job, tseed_outcome_t outcome)
 {
-    tseed_stages_work(NULL, job, TSEED_STAGE_DERIVE);
+    assert_int_equal(job->stage, TSEED_STAGE_DERIVE);
     job->outcome = outcome;
     come_back(job);
 }
@@ -555,7 +432,7 @@ static void test_misses__derive_though_the_upstream_is_away(void **state)
     asker = ask(0, 0);
     check(&jobs[0], 0);
     assert_waits(asker);
-    assert_int_equal(fetches, 1); /* the stages know that it is a DERIVE */
+    assert_int_equal(fetches, 0);
     derive(&jobs[0], TSEED_JOB_OK);
     begin_cut(&jobs[0]);
     cut(&jobs[0], TSEED_JOB_OK);

@@ -40,7 +40,7 @@ static void ignore_fetch(void *baton, tseed_transfer_t *transfer)
 /* The run is `terminated`, so that the board has no slot of it. */
 static int setup(void **state)
 {
-    tseed_stages_t *stages;
+    tseed_ends_t *ends;
     tseed_display_t *display;
 
     (void)state;
@@ -53,13 +53,13 @@ static int setup(void **state)
     run = (tseed_run_t){.task = &task, .fetching = 1, .terminated = 1};
     run.progress.state = TSEED_RUNNING;
     display = tseed_display_create(&context, &session, tseed_durable_create(&cache, pool));
-    stages = tseed_stages_create(&(tseed_stages_uses_t){
+    ends = tseed_ends_create(&(tseed_ends_uses_t){
         .context = &context,
         .session = &session,
         .runs = &runs,
         .sharing = tseed_sharing_create(&context, &runs, display),
         .display = display});
-    outage = tseed_outage_create(&context, &runs, stages, display);
+    outage = tseed_outage_create(&context, &runs, ends, display);
     return tseed_fetcher_create(&context.fetcher, ignore_fetch, NULL, pool);
 }
 

@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The flow of a metatile's job.
+ *
+ * Joined jobs go to a stage together, and each is judged by itself when they come back. Those that
+ * go on then go on together: what is to be fetched in new requests, what is to be cut once more
+ * with the answer that they have. */
+#include "pipeline/tseed_flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_memory.h"
+#include "pipeline/tseed_derive.h"
+#include "pipeline/tseed_join.h"
+#include "pipeline/tseed_upstreams.h"
+#include "source/tseed_source.h"
+#include "work/tseed_portion.h"
+
+#define CRASHES_OF_METATILE 2
+
+struct tseed_flow_t {
+    tseed_flow_uses_t uses;
+    tseed_client_t client;
+};
+
+/* ---- the judgement ---- */
+
+static tseed_verdict_t judge_answer(const tseed_job_t *job)
+{
+    const tseed_fetch_result_t result = job->transfer.result;
+
+    if (job->is_stale || result == TSEED_FETCH_CANCELLED) {
+        return TSEED_FLOW_ANEW;
+    }
+    return result == TSEED_FETCH_OK || result == TSEED_FETCH_UNCHANGED ? TSEED_FLOW_ON
+                                                                       : TSEED_FLOW_FAILED;
+}
+
+/* A look at a pruned metatile asks the upstream even where all tiles are there. */
+static int is_all_there(const tseed_job_t *job)
+{
+    return !tseed_job_is_look(job) && tseed_job_present(job) + tseed_job_written(job) ==
+                                          tseed_range_count(&job->metatile.wanted);
+}
+
+static tseed_verdict_t judge_good_work(const tseed_job_t *job)
+{
+    if (job->stage == TSEED_STAGE_DERIVE) {
+        return job->is_stale ? TSEED_FLOW_ANEW : TSEED_FLOW_ON;
+    }
+    if (job->stage == TSEED_STAGE_CHECK) {
+        return is_all_there(job) ? TSEED_FLOW_DONE : TSEED_FLOW_ON;
+    }
+    return TSEED_FLOW_DONE;
+}
+
+tseed_verdict_t tseed_flow_judge(const tseed_job_t *job)
+{
+    const int has_changed = job->stage == TSEED_STAGE_CUT || job->stage == TSEED_STAGE_REMOVE;
+
+    if (job->run->phase != TSEED_RUN_GOING && !(has_changed && job->outcome == TSEED_JOB_OK)) {
+        return TSEED_FLOW_DROPPED;
+    }
+    if (job->stage == TSEED_STAGE_FETCH) {
+        return judge_answer(job);
+    }
+    switch (job->outcome) {
+    case TSEED_JOB_OK:
+        return judge_good_work(job);
+    case TSEED_JOB_BAD_ANSWER:
+        return TSEED_FLOW_FAILED;
+    case TSEED_JOB_NO_BODY:
+        return TSEED_FLOW_ANEW;
+    case TSEED_JOB_LACKS:
+    case TSEED_JOB_CRASHED:
+        return TSEED_FLOW_LOST;
+    case TSEED_JOB_MORE:
+        return TSEED_FLOW_AGAIN;
+    case TSEED_JOB_STOPPED:
+        return TSEED_FLOW_DROPPED;
+    default:
+        return TSEED_FLOW_REFUSED;
+    }
+}
+
+/* ---- beginnings ---- */
+
+static tseed_job_t *make_job(tseed_flow_t *flow, tseed_run_t *run, int64_t position,
+                             const tseed_metatile_t *metatile, const tseed_sink_t *sink)
+{
+    tseed_job_t *job = tseed_jobs_get(flow->uses.jobs, &flow->client);
+
+    job->sink = sink;
+    job->position = position;
+    job->metatile = *metatile;
+    tseed_run_job_add(run, job);
+    return job;
+}
+
+tseed_job_t *tseed_flow_begin(tseed_flow_t *flow, tseed_run_t *run, int64_t position,
+                              const tseed_sink_t *sink)
+{
+    const tseed_metatile_t metatile = tseed_run_metatile(run, position);
+    tseed_job_t *job;
+
+    if (tseed_run_holder(flow->uses.runs->tasks, run, &metatile) ||
+        tseed_run_holder(flow->uses.runs->background, run, &metatile)) {
+        return NULL;
+    }
+    job = make_job(flow, run, position, &metatile, sink);
+    tseed_holds_hold(flow->uses.holds, job);
+    return job;
+}
+
+/* Whether a level of a truncate is all that the tile set may have there. */
+static int is_whole(const tseed_run_t *run, const tseed_range_t *level)
+{
+    const tseed_subset_t *subset = run->tileset.subset;
+    const tseed_range_t all = tseed_range_of(subset->gridset, level->z, &subset->extent);
+
+    return level->minx <= all.minx && level->miny <= all.miny && level->maxx >= all.maxx &&
+           level->maxy >= all.maxy;
+}
+
+tseed_job_t *tseed_flow_begin_level(tseed_flow_t *flow, tseed_run_t *run, int64_t position,
+                                    const tseed_sink_t *sink)
+{
+    const tseed_range_t level = tseed_run_level(run, position);
+    const tseed_metatile_t metatile = {level, level};
+    tseed_job_t *job = make_job(flow, run, position, &metatile, sink);
+
+    job->stage = TSEED_STAGE_REMOVE;
+    job->is_whole = is_whole(run, &level);
+    tseed_job_trace_begin_level(flow->uses.context->board, job);
+    tseed_holds_mark_level(flow->uses.holds, job);
+    tseed_queue_put(&run->ready, job);
+    return job;
+}
+
+static void lose(tseed_job_t *job, tseed_outcome_t outcome, const char *cause)
+{
+    job->outcome = outcome;
+    apr_cpystrn(job->cause, cause, sizeof(job->cause));
+}
+
+void tseed_flow_start(tseed_flow_t *flow, tseed_job_t *list, int is_to_check,
+                      tseed_cell_shape_t cell, const char *obstacle)
+{
+    tseed_run_t *run = list->run;
+
+    if (!list->joined && tseed_board_crashes_at(flow->uses.context->board, run->task->id,
+                                                list->position) >= CRASHES_OF_METATILE) {
+        lose(list, TSEED_JOB_CRASHED, "the seeder crashed twice at work on it");
+    } else if (obstacle) {
+        lose(list, TSEED_JOB_LACKS, obstacle);
+    }
+    if (tseed_flow_judge(list) == TSEED_FLOW_LOST) {
+        list->sink->give_up(list->sink->module, list);
+    } else if (is_to_check) {
+        tseed_flow_work(flow, tseed_join_chain(list), TSEED_STAGE_CHECK);
+    } else {
+        tseed_join_queue(&run->wanted, list, cell);
+    }
+}
+
+/* ---- stages ---- */
+
+void tseed_flow_work(tseed_flow_t *flow, tseed_job_t *job, tseed_stage_t stage)
+{
+    for (tseed_job_t *one = job; one; one = one->joined) {
+        one->stage = stage;
+        one->at_work = 1;
+        if (stage == TSEED_STAGE_CUT) {
+            tseed_holds_pin(flow->uses.holds, one);
+            tseed_job_trace_begin(flow->uses.context->board, one);
+        }
+    }
+    job->run->working++;
+    job->run->checking += stage == TSEED_STAGE_CHECK;
+    if (tseed_workers_push(flow->uses.context->workers, job) != APR_SUCCESS) {
+        job->outcome = TSEED_JOB_NO_STORE;
+        job->rv = APR_ENOMEM;
+        tseed_mailbox_put(flow->uses.context->mailbox, &job->letter);
+    }
+}
+
+static void set_url(tseed_flow_t *flow, tseed_job_t *job, int address)
+{
+    tseed_ask_t ask = {
+        .tileset = &job->run->tileset, .whole = &job->asked, .gutter = job->run->task->gutter};
+    const char *url = tseed_source_url(&ask, address, flow->uses.context->scratch);
+    size_t size = strlen(url) + 1;
+
+    job->width = ask.width;
+    job->height = ask.height;
+    if (size > job->url_size) {
+        free(job->url);
+        job->url = tseed_memory_get(size);
+        job->url_size = size;
+    }
+    memcpy(job->url, url, size);
+}
+
+static int64_t pixels_of(const tseed_job_t *job)
+{
+    return (int64_t)job->width * job->height;
+}
+
+/* What was made of a stale answer is out of date as well. */
+static void begin_get(tseed_job_t *leader)
+{
+    for (tseed_job_t *job = tseed_join_chain(leader); job; job = job->joined) {
+        if (job->is_stale) {
+            memset(job->written, 0, sizeof(job->written));
+            job->plain.colours = TSEED_COLOURS_UNKNOWN;
+            job->digest = 0;
+            job->shade = NULL; /* the finding is forgotten: it is no look any more */
+            job->is_wrong = 0;
+            job->is_stale = 0;
+        }
+        job->stage = TSEED_STAGE_FETCH;
+    }
+}
+
+/* A request of a task may be sent by another host, unless other runs of this host wait for its
+ * answer as well, or the request has failed before. */
+static void set_portion(tseed_flow_t *flow, tseed_job_t *job, int address, int is_shared)
+{
+    free(job->portion);
+    job->portion = NULL;
+    if (!is_shared && !job->run->is_background && job->tries == 0 &&
+        tseed_fetcher_has_help(flow->uses.context->fetcher)) {
+        job->portion =
+            tseed_memory_copy(tseed_portion_write(job, address, flow->uses.context->scratch));
+    }
+    job->transfer.portion = job->portion;
+}
+
+static void ask_upstream(tseed_flow_t *flow, tseed_job_t *job)
+{
+    const tseed_source_t *source = &job->run->tileset.layer->source;
+    int address = tseed_upstreams_choose(flow->uses.context->fetcher, job);
+    int is_shared;
+
+    set_url(flow, job, address);
+    tseed_origins_ask(flow->uses.origins, job, job->url);
+    is_shared = tseed_sharing_ask(flow->uses.sharing, job, address);
+    tseed_sizing_begin(flow->uses.sizing, job);
+    tseed_jobs_forget_answer(&job->transfer);
+    job->transfer.url = job->url;
+    job->transfer.upstream = source->addresses[address].upstream;
+    job->transfer.owner = job->run;
+    job->transfer.layer = job->run->tileset.layer;
+    job->transfer.may_go_elsewhere = source->count > 1;
+    job->transfer.most = tseed_source_most(job->width, job->height);
+    set_portion(flow, job, address, is_shared);
+    job->run->fetching++;
+    job->run->pixels_expected += pixels_of(job);
+    tseed_fetcher_submit(flow->uses.context->fetcher, &job->transfer);
+}
+
+void tseed_flow_get(tseed_flow_t *flow, tseed_job_t *job)
+{
+    begin_get(job);
+    if (tseed_derive_is(job)) {
+        tseed_derive_prepare(job, flow->uses.origins);
+        tseed_flow_work(flow, job, TSEED_STAGE_DERIVE);
+    } else {
+        ask_upstream(flow, job);
+    }
+}
+
+int tseed_flow_follow(tseed_flow_t *flow, tseed_job_t *job)
+{
+    tseed_shared_request_t *request;
+    tseed_range_t asked;
+    int address;
+
+    if (tseed_derive_is(job)) {
+        return 0;
+    }
+    request = tseed_sharing_find(flow->uses.sharing, tseed_join_chain(job), &asked, &address);
+    if (!request) {
+        return 0;
+    }
+    begin_get(job);
+    job->asked = asked;
+    set_url(flow, job, address);
+    tseed_origins_ask(flow->uses.origins, job, job->url);
+    return tseed_sharing_follow(flow->uses.sharing, request, job);
+}
+
+void tseed_flow_cut(tseed_job_t *leader)
+{
+    const apr_time_t now = tseed_clock_monotonic();
+
+    for (tseed_job_t *job = leader; job; job = job->joined) {
+        job->stage = TSEED_STAGE_CUT;
+        job->answered = now;
+        if (job->sink->prepare) {
+            job->sink->prepare(job->sink->module, job);
+        }
+    }
+    tseed_queue_put(&leader->run->ready, leader);
+}
+
+void tseed_flow_send_back(tseed_run_t *run)
+{
+    for (int waiting = run->ready.count; waiting > 0; waiting--) {
+        tseed_job_t *job = tseed_queue_take(&run->ready);
+
+        tseed_queue_put(job->is_stale ? &run->wanted : &run->ready, job);
+    }
+}
+
+/* ---- an answer has come ---- */
+
+/* The first answers say more than what was expected before them. */
+static void measure_pixels(tseed_run_t *run, const tseed_job_t *job)
+{
+    const double found = (double)job->transfer.capacity / (double)pixels_of(job);
+
+    run->pixel_bytes += (found - run->pixel_bytes) / (tseed_run_is_new(run) ? 2 : 4);
+    run->answers += tseed_run_is_new(run);
+}
+
+/* Takes a fetch off its run's counts when it has come back, whatever its result. Where the
+ * configuration says so, an answer "there is no tile" becomes an answer without a body. */
+static void arrive(tseed_flow_t *flow, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+
+    tseed_sharing_arrive(flow->uses.sharing, job);
+    tseed_source_settle(&run->tileset.layer->source, &job->transfer);
+    if (!job->follows) {
+        run->fetching--;
+        run->pixels_expected -= pixels_of(job);
+    }
+    if (job->transfer.result == TSEED_FETCH_OK) {
+        measure_pixels(run, job);
+    }
+    if (job->sink->hear) {
+        job->sink->hear(job->sink->module, job);
+    }
+    job->transfer.sent_in_vain = 0;
+}
+
+/* Whether an answer that says that the upstream is away may be about the size of the request: the
+ * upstream asked for a pause, or was late. */
+static int may_be_too_large(const tseed_transfer_t *transfer)
+{
+    return transfer->result != TSEED_FETCH_AWAY || transfer->retry_after > 0 ||
+           transfer->http_status == 429 || transfer->took >= transfer->upstream->timeout / 10 * 9 ||
+           transfer->took >= transfer->upstream->first_byte_timeout / 10 * 9;
+}
+
+/* A request for several metatiles that has failed says nothing of each of them. */
+static void fail(tseed_flow_t *flow, tseed_job_t *leader)
+{
+    const tseed_transfer_t *transfer = &leader->transfer;
+
+    memcpy(leader->cause, transfer->cause, sizeof(leader->cause));
+    tseed_health_take(flow->uses.health, leader, tseed_clock_monotonic());
+    if (leader->joined && may_be_too_large(transfer) && !tseed_run_is_refused(leader->run)) {
+        tseed_sizing_fail(flow->uses.sizing, leader);
+    }
+    if (leader->joined && transfer->result != TSEED_FETCH_AWAY) {
+        tseed_jobs_forget_answer(&leader->transfer);
+        tseed_join_part(&leader->run->wanted, leader);
+    } else {
+        leader->sink->failed(leader->sink->module, leader);
+    }
+}
+
+static void fetched(tseed_flow_t *flow, tseed_job_t *leader)
+{
+    const int follows = leader->follows;
+    tseed_verdict_t verdict;
+
+    arrive(flow, leader);
+    leader->follows = 0;
+    verdict = tseed_flow_judge(leader);
+    if (verdict == TSEED_FLOW_DROPPED) {
+        leader->sink->discard(leader->sink->module, leader);
+    } else if (verdict == TSEED_FLOW_ANEW) {
+        tseed_queue_put(&leader->run->wanted, leader);
+    } else if (verdict == TSEED_FLOW_FAILED) {
+        fail(flow, leader);
+    } else {
+        if (!follows) {
+            tseed_sizing_take(flow->uses.sizing, leader);
+        }
+        tseed_flow_cut(leader);
+    }
+}
+
+/* ---- a worker is through ---- */
+
+/* Jobs that have come back together from a worker. Those that are not finished go into lists. */
+typedef struct {
+    int coming;          /* are not judged yet */
+    tseed_job_t *wanted; /* are to be fetched */
+    tseed_job_t *bad;    /* their answer is no picture */
+    tseed_job_t *ready;  /* are to be cut once more: the store or an account has refused, … */
+    const tseed_job_t *refused; /* … one of them, … */
+    tseed_job_t *keeper;        /* … and the one that has the answer */
+} piles_t;
+
+static void go_on(piles_t *piles, tseed_job_t *job)
+{
+    if (job->stage == TSEED_STAGE_DERIVE) {
+        tseed_flow_cut(job);
+    } else {
+        piles->wanted = tseed_join_push(piles->wanted, job);
+    }
+}
+
+static void go_again(tseed_job_t *job)
+{
+    job->is_whole = 0; /* it could not be renamed away */
+    tseed_queue_put(&job->run->ready, job);
+}
+
+static void fetch_anew(piles_t *piles, tseed_job_t *job)
+{
+    job->must_fetch |= job->outcome == TSEED_JOB_NO_BODY;
+    piles->wanted = tseed_join_push(piles->wanted, job);
+}
+
+static void keep_waiting(piles_t *piles, tseed_job_t *job)
+{
+    piles->ready = tseed_join_push(piles->ready, job);
+    piles->refused = job;
+}
+
+/* A CHECK that finds its tiles makes none. */
+static void count_found(tseed_job_t *job)
+{
+    if (job->stage == TSEED_STAGE_CHECK) {
+        job->made = tseed_job_written(job);
+        job->skipped = tseed_job_present(job);
+    }
+}
+
+/* The answer goes with a job that does not wait. */
+static void leave(piles_t *piles, const tseed_job_t *job)
+{
+    piles->keeper = piles->keeper == job ? NULL : piles->keeper;
+}
+
+static void carry_out(piles_t *piles, tseed_job_t *job)
+{
+    const tseed_sink_t *sink = job->sink;
+    tseed_verdict_t verdict = tseed_flow_judge(job);
+
+    if (verdict == TSEED_FLOW_REFUSED) {
+        verdict = sink->refuse(sink->module, job);
+    }
+    if (verdict != TSEED_FLOW_WAITS) {
+        leave(piles, job);
+    }
+    switch (verdict) {
+    case TSEED_FLOW_ON:
+        go_on(piles, job);
+        break;
+    case TSEED_FLOW_DONE:
+        count_found(job);
+        sink->finish(sink->module, job, piles->coming);
+        break;
+    case TSEED_FLOW_ANEW:
+        fetch_anew(piles, job);
+        break;
+    case TSEED_FLOW_AGAIN:
+        go_again(job);
+        break;
+    case TSEED_FLOW_FAILED:
+        piles->bad = tseed_join_push(piles->bad, job);
+        break;
+    case TSEED_FLOW_LOST:
+        sink->give_up(sink->module, job);
+        break;
+    case TSEED_FLOW_WAITS:
+        keep_waiting(piles, job);
+        break;
+    default:
+        sink->discard(sink->module, job);
+    }
+}
+
+static int is_stale(const tseed_job_t *leader)
+{
+    int is = 0;
+
+    for (const tseed_job_t *job = leader; job; job = job->joined) {
+        is |= job->is_stale;
+    }
+    return is;
+}
+
+/* The jobs wait for a worker once more, with their answer, after a pause. If the answer is out of
+ * date or lost meanwhile, or there is none yet, they wait to be fetched again. */
+static void cut_again(const piles_t *piles)
+{
+    const tseed_range_t asked = piles->keeper ? piles->keeper->asked : piles->ready->asked;
+    tseed_job_t *list = tseed_join_chain(piles->ready);
+    tseed_run_t *run = list->run;
+    int is_lost;
+
+    if (piles->keeper) {
+        tseed_join_hand_over(list, piles->keeper);
+        list->asked = asked; /* the answer is still all of it */
+    }
+    is_lost = is_stale(list) || list->stage == TSEED_STAGE_DERIVE ||
+              (list->stage == TSEED_STAGE_CUT && !piles->keeper);
+    tseed_queue_put(is_lost ? &run->wanted : &run->ready, list);
+    if (list->sink->pause) {
+        list->sink->pause(list->sink->module, run, piles->refused);
+    }
+    for (tseed_job_t *job = list; job; job = job->joined) {
+        job->due = run->pause_until;
+    }
+}
+
+/* The first job that may need the answer again gets it, before the leader may be put back. */
+static tseed_job_t *keep_answer(tseed_job_t *leader)
+{
+    tseed_job_t *job = leader->stage == TSEED_STAGE_CUT ? leader : NULL;
+
+    while (job && job->outcome != TSEED_JOB_NO_ROOM && job->outcome != TSEED_JOB_NO_STORE) {
+        job = job->joined;
+    }
+    if (job) {
+        tseed_join_hand_over(job, leader);
+    }
+    return job;
+}
+
+/* An answer that was no picture says nothing of each of joined metatiles. */
+static void fetch_otherwise(tseed_flow_t *flow, tseed_job_t *list, int was_joined)
+{
+    tseed_run_t *run = list->run;
+
+    if (list->joined) {
+        tseed_sizing_fail(flow->uses.sizing, tseed_join_chain(list));
+    }
+    if (!was_joined) {
+        list->sink->failed(list->sink->module, list);
+    } else if (list->joined) {
+        tseed_join_part(&run->wanted, tseed_join_chain(list));
+    } else {
+        tseed_queue_put(&run->wanted, list);
+    }
+}
+
+static void recall(const tseed_flow_t *flow, tseed_job_t *job)
+{
+    if (job->outcome == TSEED_JOB_OK && job->run->phase == TSEED_RUN_GOING) {
+        tseed_job_trace_recall(flow->uses.context->board, job);
+    }
+}
+
+/* Takes in what the worker has found or changed, before what becomes of the jobs. */
+static void take_in(const tseed_flow_t *flow, tseed_job_t *leader)
+{
+    for (tseed_job_t *job = leader; job; job = job->joined) {
+        if (job->stage == TSEED_STAGE_CHECK) {
+            recall(flow, job);
+        } else if (job->stage == TSEED_STAGE_DERIVE) {
+            tseed_derive_arrive(job, flow->uses.origins);
+        } else if (!job->is_unstored) {
+            tseed_holds_book(flow->uses.holds, job);
+        }
+    }
+}
+
+static void worked(tseed_flow_t *flow, tseed_job_t *leader)
+{
+    tseed_run_t *run = leader->run;
+    const tseed_cell_shape_t cell = tseed_join_cell(leader);
+    piles_t piles = {.coming = tseed_join_count(leader), .keeper = keep_answer(leader)};
+    const int was_joined = piles.coming > 1;
+
+    run->working--;
+    run->checking -= leader->stage == TSEED_STAGE_CHECK;
+    if (!tseed_derive_is(leader)) {
+        tseed_health_take(flow->uses.health, leader, tseed_clock_monotonic());
+    }
+    take_in(flow, leader);
+    for (tseed_job_t *job = leader, *next; job; job = next, piles.coming--) {
+        next = job->joined;
+        job->leader = job->joined = NULL;
+        carry_out(&piles, job);
+    }
+    tseed_join_queue(&run->wanted, piles.wanted, cell);
+    if (piles.ready) {
+        cut_again(&piles);
+    }
+    if (piles.bad) {
+        fetch_otherwise(flow, piles.bad, was_joined);
+    }
+}
+
+static void take(void *module, tseed_job_t *job)
+{
+    if (job->stage == TSEED_STAGE_FETCH) {
+        fetched(module, job);
+    } else {
+        worked(module, job);
+    }
+}
+
+/* ---- counts ---- */
+
+void tseed_flow_no_store(void *module, tseed_job_t *count)
+{
+    tseed_flow_t *flow = module;
+    tseed_run_t *background = count->run;
+
+    for (tseed_run_t *run = flow->uses.runs->tasks; run; run = run->next_run) {
+        if (run->booked == background->booked && run->ready.count > 0) {
+            const tseed_sink_t *sink = run->ready.head->sink;
+
+            sink->pause(sink->module, run, count);
+        }
+    }
+    for (int waiting = background->ready.count; waiting > 0; waiting--) {
+        tseed_job_t *job = tseed_queue_take(&background->ready);
+
+        if (job->stage == TSEED_STAGE_CUT) {
+            tseed_flow_work(flow, job, TSEED_STAGE_CUT);
+        } else {
+            tseed_queue_put(&background->ready, job);
+        }
+    }
+}
+
+tseed_flow_t *tseed_flow_create(const tseed_flow_uses_t *uses)
+{
+    tseed_flow_t *flow = apr_pcalloc(uses->context->pool, sizeof(*flow));
+
+    flow->uses = *uses;
+    flow->client = (tseed_client_t){.module = flow, .take = take};
+    return flow;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The neighbours of the flow, replaced: nothing is fetched, written, held or learnt. They note what
+ * they are told. The clock stands at `now`. Include it once in a test program. */
+#ifndef FLOW_FIXTURE_H
+#define FLOW_FIXTURE_H
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "board/tseed_board.h"
+#include "pipeline/tseed_derive.h"
+#include "pipeline/tseed_flow.h"
+#include "pipeline/tseed_upstreams.h"
+#include "pool_fixture.h"
+#include "source/tseed_source.h"
+#include "work/tseed_portion.h"
+
+#define JOBS 16
+
+static apr_time_t now;
+static tseed_job_t jobs[JOBS];
+static int jobs_begun, jobs_ended;
+static int pushed, fetches, orphans, adoptions, cancels, booked_jobs; /* how often */
+static int sizes_taken, sizes_failed;
+static unsigned crashes;
+static tseed_outlook_t outlook;
+static apr_status_t push_status;
+
+static void forget_neighbours(void)
+{
+    memset(jobs, 0, sizeof(jobs));
+    jobs_begun = jobs_ended = pushed = fetches = orphans = adoptions = cancels = booked_jobs = 0;
+    sizes_taken = sizes_failed = 0;
+    crashes = 0;
+    outlook = (tseed_outlook_t){0};
+    push_status = APR_SUCCESS;
+    now = 1000 * APR_USEC_PER_SEC;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    (void)clock;
+    *time = (struct timespec){.tv_sec = apr_time_sec(now), .tv_nsec = apr_time_usec(now) * 1000};
+    return 0;
+}
+
+#ifndef WITH_BOARD /* the real one otherwise */
+unsigned tseed_board_crashes_at(const tseed_board_t *board, int64_t task, int64_t position)
+{
+    (void)board;
+    (void)task;
+    (void)position;
+    return crashes;
+}
+#endif
+
+/* ---- jobs ---- */
+
+tseed_job_t *tseed_jobs_get(tseed_jobs_t *all, const tseed_client_t *client)
+{
+    tseed_job_t *job = &jobs[jobs_begun++];
+
+    (void)all;
+    *job = (tseed_job_t){.client = client, .step = -1};
+    return job;
+}
+
+void tseed_jobs_put_back(tseed_jobs_t *all, tseed_job_t *job)
+{
+    (void)all;
+    tseed_run_job_remove(job->run, job);
+    free(job->url);
+    job->url = NULL;
+    jobs_ended++;
+}
+
+void tseed_jobs_forget_answer(tseed_transfer_t *transfer)
+{
+    free(transfer->body);
+    transfer->body = NULL;
+    transfer->length = transfer->capacity = 0;
+}
+
+void tseed_jobs_move_answer(tseed_transfer_t *transfer, tseed_transfer_t *other)
+{
+    transfer->result = other->result;
+    transfer->length = other->length;
+    transfer->body = other->body;
+    other->body = NULL;
+}
+
+void tseed_job_trace_begin(tseed_board_t *board, tseed_job_t *job)
+{
+    (void)board;
+    job->trace = 1;
+}
+
+void tseed_job_trace_begin_level(tseed_board_t *board, tseed_job_t *job)
+{
+    (void)board;
+    job->trace = 1;
+}
+
+void tseed_job_trace_recall(tseed_board_t *board, tseed_job_t *job)
+{
+    (void)board;
+    (void)job;
+}
+
+/* ---- workers and fetcher ---- */
+
+apr_status_t tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job)
+{
+    (void)workers;
+    for (tseed_job_t *one = job; one; one = one->joined) {
+        one->outcome = TSEED_JOB_OK;
+        one->refused = NULL;
+        one->made = one->skipped = 0;
+    }
+    pushed++;
+    return push_status;
+}
+
+void tseed_workers_tick(tseed_workers_t *workers, apr_time_t when)
+{
+    (void)workers;
+    (void)when;
+}
+
+int tseed_workers_is_hung(tseed_workers_t *workers, const tseed_run_t *of)
+{
+    (void)workers;
+    (void)of;
+    return 0;
+}
+
+void tseed_mailbox_put(tseed_mailbox_t *mailbox, tseed_letter_t *letter)
+{
+    (void)mailbox;
+    (void)letter;
+}
+
+void tseed_fetcher_submit(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
+{
+    (void)fetcher;
+    (void)transfer;
+    fetches++;
+}
+
+int tseed_fetcher_has_help(tseed_fetcher_t *fetcher)
+{
+    (void)fetcher;
+    return 0;
+}
+
+void tseed_fetcher_cancel(tseed_fetcher_t *fetcher, const void *owner)
+{
+    (void)fetcher;
+    (void)owner;
+    cancels++;
+}
+
+void tseed_fetcher_orphan(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer)
+{
+    (void)fetcher;
+    (void)transfer;
+    orphans++;
+}
+
+void tseed_fetcher_adopt(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer)
+{
+    (void)fetcher;
+    (void)transfer;
+    adoptions++;
+}
+
+void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *found,
+                           const tseed_upstream_t *upstream)
+{
+    (void)fetcher;
+    (void)upstream;
+    *found = outlook;
+}
+
+void tseed_fetcher_ask_again(tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream)
+{
+    (void)fetcher;
+    (void)upstream;
+}
+
+int tseed_upstreams_get(tseed_fetcher_t *fetcher, tseed_outlook_t *found, const tseed_run_t *of)
+{
+    (void)fetcher;
+    (void)of;
+    *found = outlook;
+    return 0;
+}
+
+int tseed_upstreams_choose(tseed_fetcher_t *fetcher, const tseed_job_t *job)
+{
+    (void)fetcher;
+    (void)job;
+    return 0;
+}
+
+#ifndef WITH_SOURCE /* the real one otherwise */
+void tseed_source_settle(const tseed_source_t *source, tseed_transfer_t *transfer)
+{
+    (void)source;
+    (void)transfer;
+}
+
+size_t tseed_source_most(int width, int height)
+{
+    (void)width;
+    (void)height;
+    return 0;
+}
+
+tseed_refusal_t tseed_source_refusal(const tseed_source_t *source, const tseed_transfer_t *transfer)
+{
+    (void)source;
+    (void)transfer;
+    return TSEED_REFUSES_NOTHING;
+}
+
+const char *tseed_source_url(tseed_ask_t *ask, int address, apr_pool_t *p)
+{
+    (void)address;
+    (void)p;
+    ask->width = ask->height = 1024;
+    return "http://maps.example/tile";
+}
+
+int tseed_source_is_tiled(const tseed_source_t *source)
+{
+    (void)source;
+    return 0;
+}
+#endif
+
+const char *tseed_portion_write(const tseed_job_t *leader, int address, apr_pool_t *p)
+{
+    (void)leader;
+    (void)address;
+    (void)p;
+    return "";
+}
+
+/* ---- books ---- */
+
+void tseed_holds_hold(tseed_holds_t *holds, tseed_job_t *job)
+{
+    (void)holds;
+    job->holds = 1;
+}
+
+void tseed_holds_pin(tseed_holds_t *holds, tseed_job_t *job)
+{
+    (void)holds;
+    job->pins = 1;
+}
+
+void tseed_holds_mark_level(tseed_holds_t *holds, tseed_job_t *job)
+{
+    (void)holds;
+    job->levels = 1;
+}
+
+void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
+{
+    (void)holds;
+    (void)job;
+    booked_jobs++;
+}
+
+int64_t tseed_holds_date(const tseed_holds_t *holds)
+{
+    (void)holds;
+    return 0;
+}
+
+void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *leader, const char *address)
+{
+    (void)origins;
+    (void)leader;
+    (void)address;
+}
+
+/* ---- savings ---- */
+
+int tseed_derive_is(const tseed_job_t *job)
+{
+    return tseed_run_derives(job->run, job->metatile.whole.z);
+}
+
+int tseed_derive_waits(const tseed_run_t *of, int z)
+{
+    (void)of;
+    (void)z;
+    return 0;
+}
+
+void tseed_derive_prepare(tseed_job_t *job, tseed_origins_t *origins)
+{
+    (void)origins;
+    job->run->deriving++;
+}
+
+void tseed_derive_arrive(tseed_job_t *job, tseed_origins_t *origins)
+{
+    (void)origins;
+    job->run->deriving--;
+}
+
+void tseed_sizing_begin(tseed_sizing_t *sizing, tseed_job_t *leader)
+{
+    (void)sizing;
+    (void)leader;
+}
+
+void tseed_sizing_take(tseed_sizing_t *sizing, const tseed_job_t *leader)
+{
+    (void)sizing;
+    (void)leader;
+    sizes_taken++;
+}
+
+void tseed_sizing_fail(tseed_sizing_t *sizing, const tseed_job_t *leader)
+{
+    (void)sizing;
+    (void)leader;
+    sizes_failed++;
+}
+
+void tseed_sharing_arrive(tseed_sharing_t *sharing, const tseed_job_t *leader)
+{
+    (void)sharing;
+    (void)leader;
+}
+
+int tseed_sharing_ask(tseed_sharing_t *sharing, tseed_job_t *leader, int address)
+{
+    (void)sharing;
+    (void)leader;
+    (void)address;
+    return 0;
+}
+
+tseed_shared_request_t *tseed_sharing_find(tseed_sharing_t *sharing, const tseed_job_t *leader,
+                                           tseed_range_t *wanted, int *address)
+{
+    (void)sharing;
+    (void)leader;
+    (void)wanted;
+    (void)address;
+    return NULL;
+}
+
+int tseed_sharing_follow(tseed_sharing_t *sharing, tseed_shared_request_t *request,
+                         tseed_job_t *leader)
+{
+    (void)sharing;
+    (void)request;
+    leader->follows = 1;
+    return 1;
+}
+
+void tseed_sharing_drain(tseed_sharing_t *sharing, const tseed_run_t *of)
+{
+    (void)sharing;
+    (void)of;
+}
+
+void tseed_sharing_tick(tseed_sharing_t *sharing)
+{
+    (void)sharing;
+}
+
+#endif
