@@ -189,25 +189,29 @@ void tseed_text_sha1(char hex[41], const void *data, size_t length)
     hex[40] = '\0';
 }
 
-const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool)
+const char *tseed_text_trim(const char *text, size_t length, apr_pool_t *pool)
 {
-    size_t length;
-    char *quoted;
-
-    while (tseed_ascii_is_space(*text)) {
-        text++;
+    for (; length > 0 && tseed_ascii_is_space(*text); text++) {
+        length--;
     }
-    length = strlen(text);
     while (length > 0 && tseed_ascii_is_space(text[length - 1])) {
         length--;
     }
+    return apr_pstrmemdup(pool, text, length);
+}
+
+const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool)
+{
+    char *quoted = (char *)tseed_text_trim(text, strlen(text), pool);
+    size_t length = strlen(quoted);
+
     if (length > most) {
         length = most;
-        while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) {
+        while (length > 0 && ((unsigned char)quoted[length] & 0xC0) == 0x80) {
             length--;
         }
+        quoted[length] = '\0';
     }
-    quoted = apr_pstrmemdup(pool, text, length);
     for (char *p = quoted; *p; p++) {
         if (tseed_ascii_is_cntrl(*p)) {
             *p = '?';

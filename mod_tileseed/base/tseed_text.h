@@ -52,6 +52,9 @@ int tseed_text_is_utf8(const char *text);
 /* Lower-case hexadecimal SHA-1 of `length` bytes, 40 digits and a NUL. */
 void tseed_text_sha1(char hex[41], const void *data, size_t length);
 
+/* A copy of a text of `length` bytes without white space around it. */
+const char *tseed_text_trim(const char *text, size_t length, apr_pool_t *pool);
+
 /* A copy of at most `most` bytes, trimmed of white space, control characters as `?`; for quoting
  * input in messages. Never cuts a UTF-8 sequence. */
 const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool);

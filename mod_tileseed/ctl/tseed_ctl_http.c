@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The server: where it is and who asks, requests to it, and Ctrl-C meanwhile. */
-#include "ctl/tseed_ctl_http.h"
-
+/* The server: where it is and who asks, requests to it by libcurl, one after the other, Ctrl-C
+ * meanwhile, and what answers stand for. */
 #include <apr_cstr.h>
 #include <apr_strings.h>
 #include <curl/curl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,94 +14,95 @@
 
 #include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
-#include "ctl/tseed_ctl_print.h"
+#include "ctl/tseed_ctl.h"
+#include "protocol/tseed_document.h"
 
 #define SYSTEM_FILE "/etc/tileseed/ctl.conf"
 #define USUAL_URL   "http://localhost/rest"
 #define LINE_SIZE   4096 /* of a file */
 
-#define ASK_TIMEOUT     (60 * APR_USEC_PER_SEC)
-#define CONNECT_SECONDS 10L
+/* Nobody waits longer for an answer, and for a completion. */
+#define ASK_TIMEOUT      60000L /* ms */
+#define COMPLETE_TIMEOUT 1000L
+#define CONNECT_SECONDS  10L
 
 /* No document of the interface is longer. What is read of it takes a multiple of that. */
 #define BODY_MAX (32L << 20)
 
+static CURL *curl;
+static const char *password;
+
 /* ---- settings ---- */
 
-static const char *below_home(const char *name, apr_pool_t *pool)
+static const char *below_home(const char *name)
 {
     const char *home = getenv("HOME");
 
-    return home && *home ? apr_pstrcat(pool, home, "/", name, NULL) : NULL;
+    return home && *home ? tseed_ctl_format("%s/%s", home, name) : NULL;
 }
 
 static void set(const char **to, const char *value)
 {
-    if (!*to && value && *value) {
-        *to = value;
-    }
+    *to = !*to && value && *value ? value : *to;
 }
 
-const char *tseed_ctl_profile_read(tseed_ctl_options_t *options, FILE *file, const char *name,
-                                   apr_pool_t *pool)
+const char *tseed_ctl_profile_read(FILE *file, const char *name)
 {
-    const struct {
+    static const struct {
         const char *name, **to;
-    } known[] = {{"server", &options->server},
-                 {"user", &options->user},
-                 {"netrc-file", &options->netrc_file},
-                 {"cacert", &options->cacert},
-                 {"unix-socket", &options->unix_socket}};
-    char buffer[LINE_SIZE];
+    } known[] = {{"server", &tseed_ctl.server},
+                 {"user", &tseed_ctl.user},
+                 {"netrc-file", &tseed_ctl.netrc_file},
+                 {"cacert", &tseed_ctl.cacert},
+                 {"unix-socket", &tseed_ctl.unix_socket}};
+    char line[LINE_SIZE];
 
-    while (file && fgets(buffer, sizeof(buffer), file)) {
-        char *line = apr_pstrdup(pool, buffer + strspn(buffer, " \t"));
-        const char *word = apr_pstrmemdup(pool, line, strcspn(line, " \t\r\n"));
-        const char *value = line + strlen(word) + strspn(line + strlen(word), " \t\r\n");
+    while (file && fgets(line, sizeof(line), file)) {
+        const char *whole = tseed_text_trim(line, strlen(line), tseed_ctl.pool);
+        const char *word = tseed_ctl_format("%.*s", (int)strcspn(whole, " \t"), whole);
+        const char *value = whole + strlen(word) + strspn(whole + strlen(word), " \t");
         size_t i = 0;
 
-        for (size_t end = strlen(line); end > 0 && strchr(" \t\r\n", line[end - 1]); end--) {
-            line[end - 1] = '\0';
-        }
         while (i < 5 && strcmp(known[i].name, word) != 0) {
             i++;
         }
         if (i < 5 && *value) {
             set(known[i].to, value);
-        } else if (*line && *line != '#') {
-            return apr_psprintf(pool,
-                                "%s: '%s' is not known; lines such as 'server URL' and "
-                                "'user NAME' are",
-                                name, line);
+        } else if (*whole && *whole != '#') {
+            return tseed_ctl_format("%s: '%s' is not known; lines such as 'server URL' and "
+                                    "'user NAME' are",
+                                    name, whole);
         }
     }
     return NULL;
 }
 
-static const char *read_settings(tseed_ctl_options_t *options, const char *path, apr_pool_t *pool)
+static void read_settings(const char *path)
 {
     FILE *file = path ? fopen(path, "re") : NULL;
-    const char *problem = tseed_ctl_profile_read(options, file, path, pool);
+    const char *problem = tseed_ctl_profile_read(file, path);
 
     if (file) {
         fclose(file);
     }
-    return problem;
+    if (problem) {
+        tseed_ctl_misuse("%s", problem);
+    }
 }
 
-const char *tseed_ctl_server_check(const char *url, apr_pool_t *pool)
+const char *tseed_ctl_server_check(const char *url)
 {
     const char *host = strstr(url, "://");
 
     if (!host || (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)) {
-        return apr_psprintf(
-            pool, "'%s' is no address of a REST interface; http://localhost/rest is", url);
+        return tseed_ctl_format("'%s' is no address of a REST interface; http://localhost/rest is",
+                                url);
     }
     host += 3;
-    if (memchr(host, '@', strcspn(host, "/?#"))) {
-        return "an address holds no user and no password; use -u USER or ~/.netrc";
-    }
-    return url[strcspn(url, "?# \t")] ? "an address of a REST interface has no query" : NULL;
+    return memchr(host, '@', strcspn(host, "/?#"))
+               ? "an address holds no user and no password; use -u USER or ~/.netrc"
+           : url[strcspn(url, "?# \t")] ? "an address of a REST interface has no query"
+                                        : NULL;
 }
 
 /* ---- credentials ---- */
@@ -113,167 +114,169 @@ static int is_private(const char *path)
     return stat(path, &about) == 0 && !(about.st_mode & (S_IRWXG | S_IRWXO));
 }
 
-static const char *check_private(const char *path, apr_pool_t *pool)
+static void check_private(const char *path)
 {
-    return is_private(path) ? NULL
-                            : apr_psprintf(pool,
-                                           "%s can't be read, or others can read it too: "
-                                           "chmod 600 %s",
-                                           path, path);
+    if (!is_private(path)) {
+        tseed_ctl_misuse("%s can't be read, or others can read it too: chmod 600 %s", path, path);
+    }
 }
 
 /* The first line of the file that the environment names, or what the user types. */
-static const char *find_password(tseed_ctl_server_t *server, apr_pool_t *pool)
+static const char *find_password(void)
 {
-    const char *path = getenv("TILESEED_PASSWORD_FILE");
-    const char *problem = path && *path ? check_private(path, pool) : NULL;
+    const char *path = getenv("TILESEED_PASSWORD_FILE"), *typed;
     char line[LINE_SIZE] = "";
     FILE *file;
 
     if (!path || !*path) {
-        server->password = tseed_ctl_ask_password(
-            apr_psprintf(pool, "Password of %s at %s: ", server->user, server->url), pool);
-        return server->password ? NULL
-                                : "no password came; without a terminal use ~/.netrc or "
-                                  "$TILESEED_PASSWORD_FILE";
+        typed = tseed_ctl_ask_password(
+            tseed_ctl_format("Password of %s at %s: ", tseed_ctl.user, tseed_ctl.server));
+        if (!typed) {
+            tseed_ctl_misuse("no password came; without a terminal use ~/.netrc or "
+                             "$TILESEED_PASSWORD_FILE");
+        }
+        return typed;
     }
-    file = problem ? NULL : fopen(path, "re");
+    check_private(path);
+    file = fopen(path, "re");
     if (!file) {
-        return problem ? problem : apr_psprintf(pool, "%s can't be read", path);
+        tseed_ctl_misuse("%s can't be read", path);
     }
     fgets(line, sizeof(line), file);
     fclose(file);
-    server->password = apr_pstrmemdup(pool, line, strcspn(line, "\r\n"));
-    return NULL;
+    return tseed_ctl_format("%.*s", (int)strcspn(line, "\r\n"), line);
 }
 
-static const char *find_credentials(tseed_ctl_server_t *server, const tseed_ctl_options_t *options,
-                                    apr_pool_t *pool)
+static void find_credentials(void)
 {
-    const char *netrc = below_home(".netrc", pool);
+    const char *netrc = below_home(".netrc");
 
-    if (options->user && strchr(options->user, ':')) {
-        return "-u takes a user and no password: all users of the machine can read it there";
+    if (tseed_ctl.user && strchr(tseed_ctl.user, ':')) {
+        tseed_ctl_misuse("-u takes a user and no password: all users of the machine "
+                         "can read it there");
     }
-    server->user = options->user && *options->user ? options->user : NULL;
-    server->netrc_file = options->netrc_file;
-    if (options->netrc_file) {
-        return check_private(options->netrc_file, pool);
-    }
-    if (server->user) {
-        return find_password(server, pool);
-    }
-    if (netrc && is_private(netrc)) {
-        server->netrc_file = netrc;
+    tseed_ctl.user = tseed_ctl.user && *tseed_ctl.user ? tseed_ctl.user : NULL;
+    if (tseed_ctl.netrc_file) {
+        check_private(tseed_ctl.netrc_file);
+    } else if (tseed_ctl.user) {
+        password = find_password();
+    } else if (netrc && is_private(netrc)) {
+        tseed_ctl.netrc_file = netrc;
     } else if (netrc && access(netrc, F_OK) == 0) {
         tseed_ctl_complain("%s is not used, because others can read it: chmod 600 %s", netrc,
                            netrc);
     }
-    return NULL;
 }
 
-const char *tseed_ctl_profile(tseed_ctl_server_t *server, tseed_ctl_options_t *options,
-                              apr_pool_t *pool)
+static apr_status_t close_curl(void *data)
+{
+    curl_easy_cleanup(data);
+    curl_global_cleanup();
+    return APR_SUCCESS;
+}
+
+void tseed_ctl_profile(void)
 {
     const char *problem;
-    char *url;
+    size_t length;
 
-    set(&options->server, getenv("TILESEED_URL"));
-    problem = read_settings(options, below_home(".config/tileseed.conf", pool), pool);
-    if (!problem) {
-        problem = read_settings(options, SYSTEM_FILE, pool);
+    set(&tseed_ctl.server, getenv("TILESEED_URL"));
+    read_settings(below_home(".config/tileseed.conf"));
+    read_settings(SYSTEM_FILE);
+    set(&tseed_ctl.server, USUAL_URL);
+    for (length = strlen(tseed_ctl.server); length && tseed_ctl.server[length - 1] == '/';) {
+        length--;
     }
+    tseed_ctl.server = tseed_ctl_format("%.*s", (int)length, tseed_ctl.server);
+    problem = tseed_ctl_server_check(tseed_ctl.server);
     if (problem) {
-        return problem;
+        tseed_ctl_misuse("%s", problem);
     }
-    set(&options->server, USUAL_URL);
-    url = apr_pstrdup(pool, options->server);
-    for (size_t end = strlen(url); end > 0 && url[end - 1] == '/'; end--) {
-        url[end - 1] = '\0';
+    find_credentials();
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    curl = curl_easy_init();
+    if (!curl) {
+        tseed_ctl_fail(TSEED_CTL_NO_ANSWER, "libcurl can't be used");
     }
-    *server = (tseed_ctl_server_t){.url = url,
-                                   .cacert = options->cacert,
-                                   .unix_socket = options->unix_socket,
-                                   .timeout = ASK_TIMEOUT};
-    problem = tseed_ctl_server_check(url, pool);
-    return problem ? problem : find_credentials(server, options, pool);
+    apr_pool_cleanup_register(tseed_ctl.pool, curl, close_curl, apr_pool_cleanup_null);
 }
 
 /* ---- Ctrl-C ---- */
 
-static sigset_t interrupt(void)
+void tseed_ctl_interrupt_hold(void)
 {
     sigset_t set;
 
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
-    return set;
-}
-
-void tseed_ctl_interrupt_hold(void)
-{
-    const sigset_t set = interrupt();
-
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
 int tseed_ctl_interrupted(apr_interval_time_t time)
 {
     const struct timespec rest = {time / APR_USEC_PER_SEC, time % APR_USEC_PER_SEC * 1000};
-    const sigset_t set = interrupt();
+    sigset_t set;
 
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
     return sigtimedwait(&set, NULL, &rest) == SIGINT;
 }
 
-/* ---- the connection ---- */
+/* ---- what an answer stands for ---- */
 
-/* Lives in its pool. */
-struct tseed_ctl_http_t {
-    const tseed_ctl_server_t *server;
-    CURL *curl;
-};
+static int begins(const char *text, const char *with)
+{
+    return text && strncmp(text, with, strlen(with)) == 0;
+}
+
+/* What statuses stand for, and what is said in the place of httpd's own pages, which are HTML. */
+static const struct {
+    int status;
+    tseed_ctl_exit_t code;
+    const char *words;
+} meanings[] = {{400, TSEED_CTL_USAGE, NULL},
+                {401, TSEED_CTL_DENIED, "the server wants a user: -u USER, or ~/.netrc"},
+                {403, TSEED_CTL_DENIED, "this user may not do that, or the server wants https"},
+                {404, TSEED_CTL_NOT_FOUND, "the server has nothing at this address"},
+                {405, TSEED_CTL_NOT_FOUND, "the server does not do that at this address"},
+                {409, TSEED_CTL_CONFLICT, NULL},
+                {413, TSEED_CTL_USAGE, NULL},
+                {415, TSEED_CTL_USAGE, NULL},
+                {422, TSEED_CTL_CONFLICT, NULL},
+                {507, TSEED_CTL_NO_ROOM, NULL}};
+
+/* 400 is also about a layer that does not exist, as GeoWebCache answers. */
+static void judge(tseed_ctl_answer_t *answer)
+{
+    const char *words = NULL;
+
+    answer->code = answer->status / 100 == 2 ? TSEED_CTL_DONE : TSEED_CTL_NO_ANSWER;
+    for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++) {
+        if (answer->status == meanings[i].status) {
+            answer->code = meanings[i].code;
+            words = meanings[i].words;
+        }
+    }
+    if (answer->code == TSEED_CTL_USAGE && begins(answer->body, "Unknown layer")) {
+        answer->code = TSEED_CTL_NOT_FOUND;
+    }
+    if (answer->status / 100 == 3) {
+        words = tseed_ctl_format("redirected to %s; name that server with -s",
+                                 answer->redirect ? answer->redirect : "?");
+    } else if (begins(answer->type, "text/plain") && answer->length > 0) {
+        words = tseed_ctl_format("%.*s", (int)strcspn(answer->body, "\r\n"), answer->body);
+    }
+    answer->problem =
+        tseed_ctl_format("HTTP %d: %s", answer->status, words ? words : "the server failed");
+}
+
+/* ---- a request ---- */
 
 /* One request under way. */
 typedef struct {
     tseed_ctl_answer_t *answer;
     size_t headers; /* bytes of headers and trailers so far */
-    apr_pool_t *pool;
 } transfer_t;
-
-static apr_status_t close_http(void *data)
-{
-    curl_easy_cleanup(((tseed_ctl_http_t *)data)->curl);
-    curl_global_cleanup();
-    return APR_SUCCESS;
-}
-
-tseed_ctl_http_t *tseed_ctl_http_create(const tseed_ctl_server_t *server, apr_pool_t *pool)
-{
-    tseed_ctl_http_t *http = apr_pcalloc(pool, sizeof(*http));
-
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-    *http = (tseed_ctl_http_t){server, curl_easy_init()};
-    apr_pool_cleanup_register(pool, http, close_http, apr_pool_cleanup_null);
-    return http->curl ? http : NULL;
-}
-
-/* The value of a header line of that name, or NULL. */
-static const char *value_of(const char *line, size_t length, const char *name, apr_pool_t *pool)
-{
-    const size_t size = strlen(name);
-    const char *begin = line + size + 1, *end = line + length;
-
-    if (length <= size || line[size] != ':' || apr_cstr_casecmpn(line, name, size) != 0) {
-        return NULL;
-    }
-    while (begin < end && tseed_ascii_is_space(*begin)) {
-        begin++;
-    }
-    while (end > begin && tseed_ascii_is_space(end[-1])) {
-        end--;
-    }
-    return apr_pstrmemdup(pool, begin, (apr_size_t)(end - begin));
-}
 
 static size_t take_header(char *line, size_t size, size_t count, void *baton)
 {
@@ -281,19 +284,21 @@ static size_t take_header(char *line, size_t size, size_t count, void *baton)
     tseed_ctl_answer_t *answer = transfer->answer;
     const struct {
         const char *name, **to;
-    } wanted[] = {{"Content-Type", &answer->type},
-                  {"TileSeed-Task", &answer->task},
-                  {"TileSeed-Warning", &answer->warning},
-                  {"Location", &answer->redirect}};
+    } wanted[] = {{"Content-Type:", &answer->type},
+                  {"TileSeed-Task:", &answer->task},
+                  {"TileSeed-Warning:", &answer->warning},
+                  {"Location:", &answer->redirect}};
 
     transfer->headers += size * count;
     if (transfer->headers > TSEED_HEADERS_MOST) {
         return 0; /* ends the transfer with CURLE_WRITE_ERROR */
     }
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-        const char *value = value_of(line, size * count, wanted[i].name, transfer->pool);
+        const size_t length = strlen(wanted[i].name);
 
-        *wanted[i].to = value ? value : *wanted[i].to;
+        if (size * count > length && apr_cstr_casecmpn(line, wanted[i].name, length) == 0) {
+            *wanted[i].to = tseed_text_trim(line + length, size * count - length, tseed_ctl.pool);
+        }
     }
     return size * count;
 }
@@ -301,46 +306,55 @@ static size_t take_header(char *line, size_t size, size_t count, void *baton)
 /* libcurl asks whether to go on: at each piece of the answer, and about once a second. */
 static int look(void *baton, curl_off_t all, curl_off_t length, curl_off_t c, curl_off_t d)
 {
-    transfer_t *transfer = baton;
+    tseed_ctl_answer_t *answer = ((transfer_t *)baton)->answer;
 
     (void)all, (void)c, (void)d;
-    transfer->answer->is_interrupted |= tseed_ctl_interrupted(0);
-    return transfer->answer->is_interrupted || length > BODY_MAX;
+    if (tseed_ctl_interrupted(0)) {
+        answer->code = TSEED_CTL_INTERRUPTED;
+    }
+    return answer->code == TSEED_CTL_INTERRUPTED || length > BODY_MAX;
 }
 
-/* ---- a request ---- */
-
-static void set_server(CURL *curl, const tseed_ctl_server_t *server)
+static void set_server(void)
 {
+    curl_easy_reset(curl);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "tileseedctl/" TSEED_VERSION);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(server->timeout / 1000));
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
+                     tseed_ctl.is_completing ? COMPLETE_TIMEOUT : ASK_TIMEOUT);
     curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_ANY);
-    curl_easy_setopt(curl, CURLOPT_CAINFO, server->cacert);
-    curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, server->unix_socket);
-    curl_easy_setopt(curl, CURLOPT_USERNAME, server->user);
-    curl_easy_setopt(curl, CURLOPT_PASSWORD, server->password);
-    if (server->netrc_file) {
+    curl_easy_setopt(curl, CURLOPT_CAINFO, tseed_ctl.cacert);
+    curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, tseed_ctl.unix_socket);
+    curl_easy_setopt(curl, CURLOPT_USERNAME, tseed_ctl.user);
+    curl_easy_setopt(curl, CURLOPT_PASSWORD, password);
+    if (tseed_ctl.netrc_file) {
         curl_easy_setopt(curl, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
-        curl_easy_setopt(curl, CURLOPT_NETRC_FILE, server->netrc_file);
+        curl_easy_setopt(curl, CURLOPT_NETRC_FILE, tseed_ctl.netrc_file);
     }
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look);
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 }
 
 /* Sets the method and the body. Returns the headers, which live until the end. */
-static struct curl_slist *set_request(CURL *curl, const tseed_ctl_request_t *request,
-                                      apr_pool_t *pool)
+static struct curl_slist *set_request(const tseed_ctl_request_t *request)
 {
-    const char *const lines[][2] = {{"Content-Type: ", request->type},
-                                    {"Idempotency-Key: ", request->key},
-                                    {"Prefer: ", request->is_lenient ? "handling=lenient" : NULL}};
+    const char *const lines[][2] = {
+        {"Content-Type", request->type},
+        {"Idempotency-Key", request->key},
+        {"Prefer", request->key && tseed_ctl.is_lenient ? "handling=lenient" : NULL}};
     struct curl_slist *headers = NULL;
 
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
         if (lines[i][1]) {
-            headers = curl_slist_append(headers, apr_pstrcat(pool, lines[i][0], lines[i][1], NULL));
+            headers =
+                curl_slist_append(headers, tseed_ctl_format("%s: %s", lines[i][0], lines[i][1]));
         }
     }
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(
+        curl, CURLOPT_URL,
+        tseed_ctl_format("%s%s%s", tseed_ctl.server, *request->path ? "/" : "", request->path));
     if (request->method) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body ? request->body : "");
         curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
@@ -349,31 +363,29 @@ static struct curl_slist *set_request(CURL *curl, const tseed_ctl_request_t *req
 }
 
 /* Sends the request. The body of the answer is written to a stream. */
-static void perform(CURL *curl, transfer_t *transfer, FILE *body)
+static void perform(tseed_ctl_answer_t *answer, FILE *body)
 {
-    tseed_ctl_answer_t *answer = transfer->answer;
+    transfer_t transfer = {.answer = answer};
     char error[CURL_ERROR_SIZE] = "";
     long status = 0, sent = 0;
     CURLcode code;
 
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
-    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
-    curl_easy_setopt(curl, CURLOPT_HEADERDATA, transfer);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look);
-    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transfer);
-    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &transfer);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, error);
     code = curl_easy_perform(curl);
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
     if (code == CURLE_OK) {
+        answer->code = TSEED_CTL_DONE;
         answer->status = (int)status;
         return;
     }
     answer->is_lost = sent > 0;
-    answer->problem = answer->is_interrupted
+    answer->problem = answer->code == TSEED_CTL_INTERRUPTED
                           ? "interrupted"
-                          : apr_pstrdup(transfer->pool, *error ? error : curl_easy_strerror(code));
+                          : tseed_ctl_format("%s", *error ? error : curl_easy_strerror(code));
 }
 
 static apr_status_t free_body(void *body)
@@ -382,11 +394,9 @@ static apr_status_t free_body(void *body)
     return APR_SUCCESS;
 }
 
-tseed_ctl_answer_t *tseed_ctl_http_ask(tseed_ctl_http_t *http, const tseed_ctl_request_t *request,
-                                       apr_pool_t *pool)
+tseed_ctl_answer_t *tseed_ctl_ask(const tseed_ctl_request_t *request)
 {
-    tseed_ctl_answer_t *answer = apr_pcalloc(pool, sizeof(*answer));
-    transfer_t transfer = {.answer = answer, .pool = pool};
+    tseed_ctl_answer_t *answer = apr_palloc(tseed_ctl.pool, sizeof(*answer));
     struct curl_slist *headers;
     char *body;
     FILE *memory = open_memstream(&body, &answer->length);
@@ -394,35 +404,114 @@ tseed_ctl_answer_t *tseed_ctl_http_ask(tseed_ctl_http_t *http, const tseed_ctl_r
     if (!memory) {
         abort(); /* no memory */
     }
-    answer->path = request->path;
-    curl_easy_reset(http->curl);
-    set_server(http->curl, http->server);
-    headers = set_request(http->curl, request, pool);
-    curl_easy_setopt(
-        http->curl, CURLOPT_URL,
-        apr_pstrcat(pool, http->server->url, *request->path ? "/" : "", request->path, NULL));
-    perform(http->curl, &transfer, memory);
+    *answer = (tseed_ctl_answer_t){.path = request->path, .code = TSEED_CTL_NO_ANSWER};
+    set_server();
+    headers = set_request(request);
+    perform(answer, memory);
     curl_slist_free_all(headers);
     fclose(memory);
     answer->body = body;
-    apr_pool_cleanup_register(pool, body, free_body, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(tseed_ctl.pool, body, free_body, apr_pool_cleanup_null);
+    if (answer->status) {
+        judge(answer);
+    }
     return answer;
 }
 
-const char *tseed_ctl_segment(const char *name, apr_pool_t *pool)
+tseed_ctl_answer_t *tseed_ctl_send(const char *method, const char *type, const char *body,
+                                   const char *format, ...)
 {
-    char *segment = apr_palloc(pool, 3 * strlen(name) + 1);
-    char *to = segment;
+    tseed_ctl_request_t request = {.method = method, .type = type, .body = body};
+    va_list arguments;
+
+    va_start(arguments, format);
+    request.path = apr_pvsprintf(tseed_ctl.pool, format, arguments);
+    va_end(arguments);
+    return tseed_ctl_ask(&request);
+}
+
+const char *tseed_ctl_segment(const char *name)
+{
+    char *segment = apr_palloc(tseed_ctl.pool, 3 * strlen(name) + 1), *to = segment;
 
     for (; *name; name++) {
         const unsigned char c = (unsigned char)*name;
+        const int is_plain = tseed_ascii_is_alnum(c) || strchr("-._~:,", c);
 
-        if (tseed_ascii_is_alnum(c) || strchr("-._~:,", c)) {
-            *to++ = (char)c;
-        } else {
-            to += sprintf(to, "%%%02X", c);
-        }
+        to += sprintf(to, is_plain ? "%c" : "%%%02X", c);
     }
     *to = '\0';
     return segment;
+}
+
+/* ---- answers that a verb can't go on without ---- */
+
+tseed_ctl_exit_t tseed_ctl_refused(const tseed_ctl_answer_t *answer)
+{
+    if (answer->code != TSEED_CTL_DONE) {
+        tseed_ctl_complain("%.*s: %s", (int)strcspn(answer->path, "?"), answer->path,
+                           answer->problem);
+    }
+    return answer->code;
+}
+
+void tseed_ctl_expect(const tseed_ctl_answer_t *answer)
+{
+    if (tseed_ctl_refused(answer) != TSEED_CTL_DONE) {
+        tseed_ctl_end(answer->code);
+    }
+}
+
+void tseed_ctl_tell(const tseed_ctl_answer_t *answer, const char *format, ...)
+{
+    va_list arguments;
+
+    tseed_ctl_expect(answer);
+    va_start(arguments, format);
+    if (!tseed_ctl.is_quiet && !tseed_ctl.is_json) {
+        tseed_ctl_say("%s", apr_pvsprintf(tseed_ctl.pool, format, arguments));
+    }
+    va_end(arguments);
+}
+
+json_object *tseed_ctl_document(tseed_ctl_answer_t *answer)
+{
+    return answer->code == TSEED_CTL_DONE
+               ? tseed_ctl_json_read(answer->body, answer->length, &answer->problem)
+               : NULL;
+}
+
+json_object *tseed_ctl_read(tseed_ctl_answer_t *answer)
+{
+    json_object *document = tseed_ctl_document(answer);
+
+    tseed_ctl_expect(answer);
+    if (!document) {
+        tseed_ctl_fail(TSEED_CTL_NO_ANSWER, "%s: this is no REST interface of tiles: %s",
+                       answer->path, answer->problem);
+    }
+    return document;
+}
+
+json_object *tseed_ctl_take(tseed_ctl_answer_t *answer)
+{
+    if (tseed_ctl.is_json) {
+        tseed_ctl_expect(answer);
+        tseed_ctl_pass(answer->body, answer->length);
+        tseed_ctl_end(TSEED_CTL_DONE);
+    }
+    return tseed_ctl_read(answer);
+}
+
+const tseed_node_t *tseed_ctl_read_xml(const tseed_ctl_answer_t *answer, const char *const *roots,
+                                       const char *no)
+{
+    tseed_node_t *root;
+
+    tseed_ctl_expect(answer);
+    if (tseed_document_read(&root, TSEED_BODY_XML, answer->body, answer->length, tseed_ctl.pool) ||
+        tseed_document_check_root(root, TSEED_BODY_XML, roots, tseed_ctl.pool)) {
+        tseed_ctl_fail(TSEED_CTL_NO_ANSWER, "%s: this is no %s", answer->path, no);
+    }
+    return root;
 }

@@ -2,24 +2,17 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The client: tileseedctl drives the REST interface from the command line. */
 #include <apr_general.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ctl/tseed_ctl.h"
-#include "ctl/tseed_ctl_print.h"
 #include "protocol/tseed_document.h"
-
-/* Nobody waits longer for a completion. */
-#define COMPLETION_TIMEOUT APR_USEC_PER_SEC
 
 /* As the word before an unfinished command line. */
 #define COMPLETE "--complete"
 
-/* Of Nagios; the server's state is not known. */
-#define NAGIOS_UNKNOWN 3
-
 /* In the order of the verbs. */
-static tseed_ctl_run_t *const runs[TSEED_VERBS] = {
+static void (*const runs[TSEED_VERBS])(void) = {
     tseed_ctl_run_layers,   tseed_ctl_run_status,    tseed_ctl_run_tasks,
     tseed_ctl_run_seed,     tseed_ctl_run_seed,      tseed_ctl_run_seed,
     tseed_ctl_run_estimate, tseed_ctl_run_show,      tseed_ctl_run_wait,
@@ -29,8 +22,9 @@ static tseed_ctl_run_t *const runs[TSEED_VERBS] = {
     tseed_ctl_run_drain,    tseed_ctl_run_drain,     tseed_ctl_run_metrics,
     tseed_ctl_run_check};
 
-/* Whatever is wrong, a completion says nothing and asks nothing: there is no terminal for it. */
-static int complete(int count, const char *const *words, apr_pool_t *pool)
+/* Prints what the last word may become. Whatever is wrong, it says nothing, and it asks nothing:
+ * there is no terminal for it. */
+static void complete(int count, const char *const *words)
 {
     static const struct {
         const char *kind, *address, *list, *member;
@@ -39,93 +33,57 @@ static int complete(int count, const char *const *words, apr_pool_t *pool)
                  {"LAYER", "layers.json", "layers", "name"}};
     const char *last = count ? words[count - 1] : "", *kind, *name;
     json_object *document, *one;
-    tseed_ctl_options_t options;
-    tseed_ctl_server_t server;
-    tseed_ctl_t ctl = {.options = &options, .pool = pool};
     size_t i = 0;
 
-    tseed_ctl_options_read(&options, count ? count - 1 : 0, words, pool);
-    kind = tseed_ctl_complete(&options, last);
+    tseed_ctl_options_read(count ? count - 1 : 0, words);
+    tseed_ctl.is_completing = 1;
+    tseed_ctl.user = ""; /* whose password is not asked for */
+    kind = tseed_ctl_complete(last);
     while (i < 3 && strncmp(kind, names[i].kind, strlen(names[i].kind)) != 0) {
         i++;
     }
-    options.user = ""; /* whose password is not asked for */
-    if (i == 3 || !freopen("/dev/null", "w", stderr) ||
-        tseed_ctl_profile(&server, &options, pool)) {
-        return 0;
+    if (i == 3 || !freopen("/dev/null", "w", stderr)) {
+        return;
     }
-    server.timeout = COMPLETION_TIMEOUT;
-    ctl.http = tseed_ctl_http_create(&server, pool);
-    if (!ctl.http ||
-        tseed_ctl_document(&document, tseed_ctl_get(&ctl, "%s", names[i].address), pool)) {
-        return 0;
-    }
+    tseed_ctl_profile();
+    document = tseed_ctl_read(tseed_ctl_get("%s", names[i].address));
     for (size_t k = 0; (one = tseed_ctl_entry(document, names[i].list, k)); k++) {
         name = tseed_ctl_text(one, names[i].member, "");
         if (strncmp(name, last, strlen(last)) == 0) {
             tseed_ctl_say("%s", name);
         }
     }
-    return 0;
 }
 
-/* What is wrong with the command line, the settings, or libcurl. */
-static int refuse(const tseed_ctl_options_t *options, const char *problem)
+static void begin(int count, const char *const *words)
 {
-    const int code = tseed_ctl_misuse(problem);
-
-    return tseed_ctl_verb_is(options, "check") ? NAGIOS_UNKNOWN : code;
-}
-
-static int begin(int count, const char *const *words, apr_pool_t *pool)
-{
-    tseed_ctl_options_t options;
-    tseed_ctl_server_t server;
-    tseed_ctl_t ctl = {.options = &options, .pool = pool};
     const char *problem;
 
     if (count > 0 && strcmp(words[0], COMPLETE) == 0) {
-        return complete(count - 1, words + 1, pool);
+        complete(count - 1, words + 1);
+        return;
     }
-    problem = tseed_ctl_options_read(&options, count, words, pool);
+    problem = tseed_ctl_options_read(count, words);
     if (problem) {
-        return refuse(&options, problem);
+        tseed_ctl_misuse("%s", problem);
     }
-    if (options.wants_help) {
-        tseed_ctl_help(options.verb, pool);
-        return TSEED_CTL_DONE;
-    }
-    if (options.wants_version) {
+    if (tseed_ctl.wants_help) {
+        tseed_ctl_help(tseed_ctl.verb);
+    } else if (tseed_ctl.wants_version) {
         puts("tileseedctl " TSEED_VERSION);
-        return TSEED_CTL_DONE;
+    } else {
+        tseed_ctl_profile();
+        runs[tseed_ctl.verb - tseed_ctl_verbs]();
     }
-    problem = tseed_ctl_profile(&server, &options, pool);
-    if (problem) {
-        return refuse(&options, problem);
-    }
-    ctl.http = tseed_ctl_http_create(&server, pool);
-    if (!ctl.http) {
-        tseed_ctl_complain("libcurl can't be used");
-        return TSEED_CTL_NO_ANSWER;
-    }
-    return (int)runs[options.verb - tseed_ctl_verbs](&ctl);
 }
 
 int main(int argc, char **argv)
 {
-    apr_pool_t *pool;
-    int code;
-
-    if (apr_initialize() != APR_SUCCESS || apr_pool_create(&pool, NULL) != APR_SUCCESS) {
+    if (apr_initialize() != APR_SUCCESS || apr_pool_create(&tseed_ctl.pool, NULL) != APR_SUCCESS) {
         return TSEED_CTL_NO_ANSWER;
     }
+    atexit(apr_terminate);
     tseed_document_init();
-    code = begin(argc - 1, (const char *const *)argv + 1, pool);
-    if (fflush(stdout) != 0 || ferror(stdout)) { /* what could not be written was not said */
-        tseed_ctl_complain("standard output can't be written");
-        code = code ? code : TSEED_CTL_NO_ANSWER;
-    }
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return code;
+    begin(argc - 1, (const char *const *)argv + 1);
+    tseed_ctl_end(TSEED_CTL_DONE);
 }

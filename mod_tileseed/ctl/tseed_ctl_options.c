@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The rows of verbs and options, and what is made of them: the reader of a command line, help, and
- * completion.
+ * completion. An option stands before or behind the verb; one letter may mean different things
+ * behind different verbs (-n).
  *
  * argp reads twice: up to the verb with the options of all verbs, from the verb on with those of
  * the verb too. Its own complaints are off, because they do not know verbs. */
-#include "ctl/tseed_ctl_options.h"
-
 #include <apr_strings.h>
 #include <argp.h>
 #include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
+#include "ctl/tseed_ctl.h"
 
 /* The verbs that take an option, by name. */
 #define ALL      ""
 #define SEEDS    "seed reseed truncate "
 #define REQUESTS SEEDS "estimate "
+#define ASKS     REQUESTS "coverage "
 #define STARTS   SEEDS "retry "
 #define WAITS    STARTS "wait "
 
@@ -49,52 +48,50 @@ const tseed_ctl_verb_t tseed_ctl_verbs[TSEED_VERBS] = {
     {"check", "", "check the server for Nagios or Icinga"},
 };
 
-/* ---- readers of values ---- */
+/* ---- readers of values: NULL, or a sentence ---- */
 
-static const char *read_text(void *to, const char *text, apr_pool_t *pool)
+static const char *read_text(void *to, const char *text)
 {
-    (void)pool;
     *(const char **)to = text;
     return *text ? NULL : "has no value";
 }
 
-static const char *read_number(void *to, const char *text, apr_pool_t *pool)
+static const char *read_number(void *to, const char *text)
 {
     int64_t number;
 
     *(const char **)to = text;
     return tseed_text_int64(&number, text, 0, APR_INT32_MAX) == 0
                ? NULL
-               : apr_psprintf(pool, "'%s' is no number from 0 on", text);
+               : tseed_ctl_format("'%s' is no number from 0 on", text);
 }
 
-static const char *read_duration(void *to, const char *text, apr_pool_t *pool)
+static const char *read_duration(void *to, const char *text)
 {
-    apr_interval_time_t *duration = to;
-    const char *problem = tseed_text_duration(duration, text, pool);
+    const char *problem = tseed_text_duration(to, text, tseed_ctl.pool);
 
-    return problem || *duration > 0 ? problem : "must be more than 0";
+    return problem || *(apr_interval_time_t *)to > 0 ? problem : "must be more than 0";
 }
 
 /* "5" or "0-8": the first of two texts, and the second. */
-static const char *read_zoom(void *to, const char *text, apr_pool_t *pool)
+static const char *read_zoom(void *to, const char *text)
 {
-    const size_t digits = strcspn(text, "-");
+    const char *dash = strchr(text, '-');
     int64_t start, stop;
 
-    if (tseed_text_int64(&start, apr_pstrmemdup(pool, text, digits), 0, TSEED_LEVELS_MAX) != 0 ||
-        tseed_text_int64(&stop, text[digits] ? text + digits + 1 : text, start, TSEED_LEVELS_MAX) !=
-            0) {
-        return apr_psprintf(pool, "'%s' is no level and no range of levels such as 0-8", text);
+    if (tseed_text_int64(&start, tseed_ctl_format("%.*s", (int)strcspn(text, "-"), text), 0,
+                         TSEED_LEVELS_MAX) != 0 ||
+        tseed_text_int64(&stop, dash ? dash + 1 : text, start, TSEED_LEVELS_MAX) != 0) {
+        return tseed_ctl_format("'%s' is no level and no range of levels such as 0-8", text);
     }
-    ((const char **)to)[0] = apr_itoa(pool, (int)start);
-    ((const char **)to)[1] = apr_itoa(pool, (int)stop);
+    ((const char **)to)[0] = apr_itoa(tseed_ctl.pool, (int)start);
+    ((const char **)to)[1] = apr_itoa(tseed_ctl.pool, (int)stop);
     return NULL;
 }
 
-static const char *read_box(void *to, const char *text, apr_pool_t *pool)
+static const char *read_box(void *to, const char *text)
 {
-    char *last, *copy = apr_pstrdup(pool, text);
+    char *last, *copy = apr_pstrdup(tseed_ctl.pool, text);
     int count = 0, is_wrong = 0;
     double n[4];
 
@@ -103,38 +100,38 @@ static const char *read_box(void *to, const char *text, apr_pool_t *pool)
         count += count < 4;
     }
     if (is_wrong || count != 4 || n[0] > n[2] || n[1] > n[3]) {
-        return apr_psprintf(pool, "'%s' is no box: minx,miny,maxx,maxy is expected", text);
+        return tseed_ctl_format("'%s' is no box: minx,miny,maxx,maxy is expected", text);
     }
     *(tseed_ctl_box_t *)to = (tseed_ctl_box_t){1, {n[0], n[1], n[2], n[3]}};
     return NULL;
 }
 
-static const char *read_parameter(void *to, const char *text, apr_pool_t *pool)
+static const char *read_parameter(void *to, const char *text)
 {
     const char *sign = strchr(text, '=');
 
     if (!sign || sign == text) {
-        return apr_psprintf(pool, "'%s' is no parameter: NAME=VALUE is expected", text);
+        return tseed_ctl_format("'%s' is no parameter: NAME=VALUE is expected", text);
     }
-    apr_table_add(*(apr_table_t **)to, apr_pstrmemdup(pool, text, (apr_size_t)(sign - text)),
+    apr_table_add(*(apr_table_t **)to, tseed_ctl_format("%.*s", (int)(sign - text), text),
                   sign + 1);
     return NULL;
 }
 
-static const char *read_type(void *to, const char *text, apr_pool_t *pool)
+static const char *read_type(void *to, const char *text)
 {
     *(const char **)to = text;
     return strcmp(text, "seed") == 0 || strcmp(text, "reseed") == 0 || strcmp(text, "truncate") == 0
                ? NULL
-               : apr_psprintf(pool, "'%s' is none of seed, reseed and truncate", text);
+               : tseed_ctl_format("'%s' is none of seed, reseed and truncate", text);
 }
 
-static const char *read_by(void *to, const char *text, apr_pool_t *pool)
+static const char *read_by(void *to, const char *text)
 {
     *(const char **)to = text;
     return strcmp(text, "zoom") == 0 || strcmp(text, "layer") == 0
                ? NULL
-               : apr_psprintf(pool, "'%s' is neither layer nor zoom", text);
+               : tseed_ctl_format("'%s' is neither layer nor zoom", text);
 }
 
 /* ---- the options ---- */
@@ -143,64 +140,60 @@ static const char *read_by(void *to, const char *text, apr_pool_t *pool)
 typedef struct {
     char letter; /* or 0 */
     const char *name, *value;
-    const char *verbs;                                                 /* that take it */
-    const char *(*read)(void *to, const char *text, apr_pool_t *pool); /* NULL: sets an int to */
-    int number;                                                        /* this */
-    size_t offset; /* of its member in tseed_ctl_options_t */
+    const char *verbs;                               /* that take it */
+    const char *(*read)(void *to, const char *text); /* NULL: sets an int to */
+    int number;                                      /* this */
+    void *to;
     const char *help;
 } row_t;
 
-#define TO(member)   offsetof(tseed_ctl_options_t, member)
-#define FLAG(member) NULL, 1, TO(member)
+#define FOR(read, member) read_##read, 0, &tseed_ctl.member
+#define FLAG(member)      NULL, 1, &tseed_ctl.member
 
 static const row_t rows[] = {
-    {'s', "server", "URL", ALL, read_text, 0, TO(server), "address of the REST interface"},
-    {'u', "user", "USER", ALL, read_text, 0, TO(user), "log in as USER, ask for the password"},
-    {0, "netrc-file", "FILE", ALL, read_text, 0, TO(netrc_file), "instead of ~/.netrc"},
-    {0, "cacert", "FILE", ALL, read_text, 0, TO(cacert), "certificates that TLS trusts"},
-    {0, "unix-socket", "FILE", ALL, read_text, 0, TO(unix_socket), "connect to this socket"},
+    {'s', "server", "URL", ALL, FOR(text, server), "address of the REST interface"},
+    {'u', "user", "USER", ALL, FOR(text, user), "log in as USER, ask for the password"},
+    {0, "netrc-file", "FILE", ALL, FOR(text, netrc_file), "instead of ~/.netrc"},
+    {0, "cacert", "FILE", ALL, FOR(text, cacert), "certificates that TLS trusts"},
+    {0, "unix-socket", "FILE", ALL, FOR(text, unix_socket), "connect to this socket"},
     {0, "json", NULL, ALL, FLAG(is_json), "print the server's document as it came"},
     {'q', "quiet", NULL, ALL, FLAG(is_quiet), "print errors and what was asked for only"},
     {'h', "help", NULL, ALL, FLAG(wants_help), "print help"},
     {'V', "version", NULL, ALL, FLAG(wants_version), "print the version"},
-    {'g', "gridset", "GRIDSET", REQUESTS "coverage", read_text, 0, TO(gridset),
-     "the grid set; the layer's first"},
-    {'z', "zoom", "A-B", REQUESTS "coverage", read_zoom, 0, TO(zoom_start),
-     "levels; all of the layer"},
-    {'b', "bounds", "MINX,MINY,MAXX,MAXY", REQUESTS, read_box, 0, TO(bounds),
+    {'g', "gridset", "GRIDSET", ASKS, FOR(text, gridset), "the grid set; the layer's first"},
+    {'z', "zoom", "A-B", ASKS, FOR(zoom, zoom_start), "levels; all of the layer"},
+    {'b', "bounds", "MINX,MINY,MAXX,MAXY", REQUESTS, FOR(box, bounds),
      "a box in units of the grid set; everything"},
-    {0, "lonlat", "WEST,SOUTH,EAST,NORTH", REQUESTS, read_box, 0, TO(lonlat), "a box in degrees"},
-    {'f', "format", "FORMAT", REQUESTS "coverage", read_text, 0, TO(format),
-     "the format; the layer's first"},
-    {'p', "parameter", "NAME=VALUE", REQUESTS "coverage", read_parameter, 0, TO(parameters),
-     "a parameter, for each one"},
-    {'t', "threads", "N", REQUESTS, read_number, 0, TO(threads), "fetches at once; 1"},
-    {0, "type", "TYPE", "estimate", read_type, 0, TO(type), "seed, reseed or truncate; seed"},
+    {0, "lonlat", "WEST,SOUTH,EAST,NORTH", REQUESTS, FOR(box, lonlat), "a box in degrees"},
+    {'f', "format", "FORMAT", ASKS, FOR(text, format), "the format; the layer's first"},
+    {'p', "parameter", "NAME=VALUE", ASKS, FOR(parameter, parameters), "a parameter, for each one"},
+    {'t', "threads", "N", REQUESTS, FOR(number, threads), "fetches at once; 1"},
+    {0, "type", "TYPE", "estimate", FOR(type, type), "seed, reseed or truncate; seed"},
     {'n', "dry-run", NULL, SEEDS, FLAG(is_dry_run), "estimate, and start nothing"},
     {'w', "wait", NULL, STARTS, FLAG(is_waiting), "wait for the end, show the progress"},
-    {0, "detach", NULL, STARTS, NULL, 0, TO(is_waiting), "do not wait; the default"},
-    {0, "timeout", "DURATION", WAITS, read_duration, 0, TO(timeout), "wait this long: 90s, 4h"},
-    {0, "interval", "DURATION", WAITS "status", read_duration, 0, TO(interval),
+    {0, "detach", NULL, STARTS, NULL, 0, &tseed_ctl.is_waiting, "do not wait; the default"},
+    {0, "timeout", "DURATION", WAITS, FOR(duration, timeout), "wait this long: 90s, 4h"},
+    {0, "interval", "DURATION", WAITS "status", FOR(duration, interval),
      "between two lines; 30s, on a terminal 1s"},
     {0, "no-wait-quota", NULL, WAITS, FLAG(leaves_at_quota),
      "wait no more when the disk quota holds the task up"},
     {0, "kill-on-interrupt", NULL, WAITS, FLAG(kills_on_interrupt),
      "Ctrl-C twice within two seconds ends the task"},
-    {0, "key", "KEY", STARTS, read_text, 0, TO(key), "the Idempotency-Key; a random one"},
+    {0, "key", "KEY", STARTS, FOR(text, key), "the Idempotency-Key; a random one"},
     {0, "lenient", NULL, SEEDS, FLAG(is_lenient), "take a pending task that makes it all"},
-    {0, "max-failures", "N", SEEDS, read_number, 0, TO(max_failures),
+    {0, "max-failures", "N", SEEDS, FOR(number, max_failures),
      "failed metatiles that end the task"},
     {'y', "yes", NULL, "truncate kill quota", FLAG(is_confirmed), "do not ask back"},
     {0, "watch", NULL, "status", FLAG(is_watching), "show it again and again"},
-    {0, "state", "STATES", "tasks", read_text, 0, TO(states),
+    {0, "state", "STATES", "tasks", FOR(text, states),
      "pending, running, done, aborted; with commas"},
-    {0, "layer", "LAYER", "tasks", read_text, 0, TO(layer), "of this layer only"},
-    {'n', "limit", "N", "tasks", read_number, 0, TO(limit), "at most so many; 20"},
+    {0, "layer", "LAYER", "tasks", FOR(text, layer), "of this layer only"},
+    {'n', "limit", "N", "tasks", FOR(number, limit), "at most so many; 20"},
     {0, "all", NULL, "kill", FLAG(is_about_all), "all tasks, or all of LAYER"},
     {0, "csv", NULL, "failures", FLAG(is_csv), "as comma-separated values"},
     {0, "geojson", NULL, "failures", FLAG(is_geojson), "as GeoJSON"},
-    {0, "by", "WHAT", "quota", read_by, 0, TO(by), "usage by layer or zoom; by tile set"},
-    {0, "cells", "N", "coverage", read_number, 0, TO(cells), "at most N x N cells; 64"},
+    {0, "by", "WHAT", "quota", FOR(by, by), "usage by layer or zoom; by tile set"},
+    {0, "cells", "N", "coverage", FOR(number, cells), "at most N x N cells; 64"},
 };
 #define ROWS ((int)(sizeof(rows) / sizeof(*rows)))
 
@@ -217,10 +210,11 @@ static int fits(const row_t *row, const tseed_ctl_verb_t *verb)
 }
 
 /* The row of a key, or of a name, that the verb takes; NULL: there is none. */
-static const row_t *find_row(const tseed_ctl_verb_t *verb, int key, const char *name)
+static const row_t *find_row(int key, const char *name)
 {
     for (const row_t *row = rows; row < rows + ROWS; row++) {
-        if (fits(row, verb) && (key ? key_of(row) == key : strcmp(row->name, name) == 0)) {
+        if (fits(row, tseed_ctl.verb) &&
+            (key ? key_of(row) == key : strcmp(row->name, name) == 0)) {
             return row;
         }
     }
@@ -230,11 +224,9 @@ static const row_t *find_row(const tseed_ctl_verb_t *verb, int key, const char *
 /* ---- the reader ---- */
 
 typedef struct {
-    tseed_ctl_options_t *options;
     int verb_at; /* the index of the verb in argv */
     int at;      /* the index of the word that argp was at when it last called */
     const char *problem;
-    apr_pool_t *pool;
 } reader_t;
 
 /* What getopt could not read: the word that it has just passed, or a letter with others behind it,
@@ -242,71 +234,50 @@ typedef struct {
 static const char *find_fault(const reader_t *reader, const struct argp_state *state)
 {
     const char *word = state->argv[state->next > reader->at ? state->next - 1 : state->next];
-    const tseed_ctl_verb_t *verb = reader->options->verb;
-    const char *option = apr_pstrmemdup(reader->pool, word, strcspn(word, "="));
-    const row_t *row = find_row(verb, 0, option + 2);
+    const char *option = tseed_ctl_format("%.*s", (int)strcspn(word, "="), word);
+    const row_t *row = find_row(0, option + 2);
 
     for (const char *letter = word + 1; word[1] != '-' && *letter; letter++) {
-        option = apr_psprintf(reader->pool, "-%c", *letter);
-        row = find_row(verb, *letter, NULL);
+        option = tseed_ctl_format("-%c", *letter);
+        row = find_row(*letter, NULL);
         if (!row || row->value) {
             break;
         }
     }
     if (row && row->value) {
-        reader->options->lacking = row->value;
-        return apr_psprintf(reader->pool, "--%s needs a value: %s", row->name, row->value);
+        tseed_ctl.lacking = row->value;
+        return tseed_ctl_format("--%s needs a value: %s", row->name, row->value);
     }
-    if (row) {
-        return apr_psprintf(reader->pool, "--%s takes no value", row->name);
-    }
-    return verb ? apr_psprintf(reader->pool, "%s has no option %s", verb->name, option)
-                : apr_psprintf(reader->pool, "%s is no option, or must stand behind its verb",
-                               option);
+    return row ? tseed_ctl_format("--%s takes no value", row->name)
+           : tseed_ctl.verb
+               ? tseed_ctl_format("%s has no option %s", tseed_ctl.verb->name, option)
+               : tseed_ctl_format("%s is no option, or must stand behind its verb", option);
 }
 
 /* The verb, with which the first reading ends, or an argument of the verb. */
 static error_t take_argument(reader_t *reader, const char *word, struct argp_state *state)
 {
-    tseed_ctl_options_t *options = reader->options;
-
-    if (options->verb) {
-        APR_ARRAY_PUSH(options->arguments, const char *) = word;
+    if (tseed_ctl.verb) {
+        APR_ARRAY_PUSH(tseed_ctl.arguments, const char *) = word;
         return 0;
     }
-    for (int i = 0; i < TSEED_VERBS && !options->verb; i++) {
-        options->verb = strcmp(tseed_ctl_verbs[i].name, word) == 0 ? &tseed_ctl_verbs[i] : NULL;
+    for (int i = 0; i < TSEED_VERBS; i++) {
+        if (strcmp(tseed_ctl_verbs[i].name, word) == 0) {
+            tseed_ctl.verb = &tseed_ctl_verbs[i];
+            reader->verb_at = state->next - 1;
+            state->next = state->argc;
+            return 0;
+        }
     }
-    if (!options->verb) {
-        reader->problem =
-            apr_psprintf(reader->pool, "'%s' is no verb; tileseedctl --help lists them", word);
-        return EINVAL;
-    }
-    reader->verb_at = state->next - 1;
-    state->next = state->argc;
-    return 0;
-}
-
-static error_t take_option(reader_t *reader, const row_t *row, const char *value)
-{
-    void *to = (char *)reader->options + row->offset;
-    const char *problem = NULL;
-
-    if (row->value) {
-        problem = row->read(to, value, reader->pool);
-    } else {
-        *(int *)to = row->number;
-    }
-    if (problem) {
-        reader->problem = apr_psprintf(reader->pool, "--%s: %s", row->name, problem);
-    }
-    return problem ? EINVAL : 0;
+    reader->problem = tseed_ctl_format("'%s' is no verb; tileseedctl --help lists them", word);
+    return EINVAL;
 }
 
 /* argp calls it for each word, and when it has stopped at a word. */
 static error_t take(int key, char *text, struct argp_state *state)
 {
     reader_t *reader = state->input;
+    const char *problem = NULL;
     const row_t *row;
 
     if (key == ARGP_KEY_ERROR && !reader->problem) {
@@ -316,21 +287,30 @@ static error_t take(int key, char *text, struct argp_state *state)
     if (key == ARGP_KEY_ARG) {
         return take_argument(reader, text, state);
     }
-    row = find_row(reader->options->verb, key, NULL);
-    return row ? take_option(reader, row, text) : ARGP_ERR_UNKNOWN;
+    row = find_row(key, NULL);
+    if (!row) {
+        return ARGP_ERR_UNKNOWN;
+    }
+    if (row->read) {
+        problem = row->read(row->to, text);
+    } else {
+        *(int *)row->to = row->number;
+    }
+    if (problem) {
+        reader->problem = tseed_ctl_format("--%s: %s", row->name, problem);
+    }
+    return problem ? EINVAL : 0;
 }
 
 /* Reads up to the verb, or from the verb on. */
 static void read_part(reader_t *reader, int argc, char **argv)
 {
-    struct argp_option options[ROWS + 1] = {{0}};
+    struct argp_option options[ROWS + 1] = {{0}}, *end = options;
     const struct argp argp = {.options = options, .parser = take};
-    int count = 0;
 
     for (const row_t *row = rows; row < rows + ROWS; row++) {
-        if (fits(row, reader->options->verb)) {
-            options[count++] =
-                (struct argp_option){.name = row->name, .key = key_of(row), .arg = row->value};
+        if (fits(row, tseed_ctl.verb)) {
+            *end++ = (struct argp_option){.name = row->name, .key = key_of(row), .arg = row->value};
         }
     }
     argp_parse(&argp, argc, argv, ARGP_SILENT | ARGP_IN_ORDER, NULL, reader);
@@ -343,66 +323,73 @@ static const char *first_of(const tseed_ctl_verb_t *verb)
 }
 
 /* Whether the arguments are as many as the verb takes, and ids where it takes those. */
-static const char *check_arguments(const tseed_ctl_options_t *options, apr_pool_t *pool)
+static const char *check_arguments(const tseed_ctl_verb_t *verb)
 {
-    const tseed_ctl_verb_t *verb = options->verb;
-    const char *word = tseed_ctl_argument(options, *verb->arguments ? 1 : 0);
-    const int are_ids = strncmp(first_of(verb), "ID", 2) == 0 && !options->is_about_all;
+    const char *word = tseed_ctl_argument(*verb->arguments ? 1 : 0);
+    const int are_ids = strncmp(first_of(verb), "ID", 2) == 0 && !tseed_ctl.is_about_all;
     int64_t id;
 
-    if (!options->arguments->nelts && *verb->arguments && *verb->arguments != '[') {
-        return apr_psprintf(pool, "%s needs %s", verb->name, verb->arguments);
+    if (!tseed_ctl.arguments->nelts && *verb->arguments && *verb->arguments != '[') {
+        return tseed_ctl_format("%s needs %s", verb->name, verb->arguments);
     }
     if (word && !strstr(verb->arguments, "...")) {
-        return apr_psprintf(pool, "%s has too many arguments, '%s' is one", verb->name, word);
+        return tseed_ctl_format("%s has too many arguments, '%s' is one", verb->name, word);
     }
-    for (int i = 0; i < options->arguments->nelts && are_ids; i++) {
-        const char **one = &APR_ARRAY_IDX(options->arguments, i, const char *);
+    for (int i = 0; i < tseed_ctl.arguments->nelts && are_ids; i++) {
+        const char **one = &APR_ARRAY_IDX(tseed_ctl.arguments, i, const char *);
 
         if (tseed_text_int64(&id, *one, 1, INT64_MAX) != 0) {
-            return apr_psprintf(pool, "'%s' is no id of a task", *one);
+            return tseed_ctl_format("'%s' is no id of a task", *one);
         }
-        *one = apr_psprintf(pool, "%" APR_INT64_T_FMT, id);
+        *one = tseed_ctl_format("%" APR_INT64_T_FMT, id);
     }
     return NULL;
 }
 
-const char *tseed_ctl_options_read(tseed_ctl_options_t *options, int count,
-                                   const char *const *words, apr_pool_t *pool)
+const char *tseed_ctl_options_read(int count, const char *const *words)
 {
-    reader_t reader = {.options = options, .pool = pool};
+    apr_pool_t *pool = tseed_ctl.pool;
     char **argv = apr_pcalloc(pool, sizeof(*argv) * ((size_t)count + 2));
+    reader_t reader = {0};
 
     argv[0] = apr_pstrdup(pool, "tileseedctl");
     memcpy(argv + 1, words, sizeof(*argv) * (size_t)count);
-    *options = (tseed_ctl_options_t){.arguments = apr_array_make(pool, 4, sizeof(const char *)),
-                                     .parameters = apr_table_make(pool, 2)};
+    tseed_ctl = (tseed_ctl_t){.pool = pool,
+                              .arguments = apr_array_make(pool, 4, sizeof(const char *)),
+                              .parameters = apr_table_make(pool, 2)};
     read_part(&reader, count + 1, argv);
-    if (options->verb && !reader.problem) {
+    if (tseed_ctl.verb && !reader.problem) {
         read_part(&reader, count + 1 - reader.verb_at, argv + reader.verb_at);
     }
-    if (reader.problem || options->wants_help || options->wants_version) {
+    if (reader.problem || tseed_ctl.wants_help || tseed_ctl.wants_version) {
         return reader.problem;
     }
-    if (!options->verb) {
+    if (!tseed_ctl.verb) {
         return "a verb is missing; tileseedctl --help lists them";
     }
-    if (!options->type) {
-        options->type = tseed_ctl_verb_is(options, "estimate") ? "seed" : options->verb->name;
+    if (!tseed_ctl.type) {
+        tseed_ctl.type = tseed_ctl_verb_is("estimate") ? "seed" : tseed_ctl.verb->name;
     }
-    return check_arguments(options, pool);
+    return check_arguments(tseed_ctl.verb);
 }
 
-const char *tseed_ctl_argument(const tseed_ctl_options_t *options, int index)
+const char *tseed_ctl_argument(int index)
 {
-    return index < options->arguments->nelts
-               ? APR_ARRAY_IDX(options->arguments, index, const char *)
+    return index < tseed_ctl.arguments->nelts
+               ? APR_ARRAY_IDX(tseed_ctl.arguments, index, const char *)
                : NULL;
 }
 
-int tseed_ctl_verb_is(const tseed_ctl_options_t *options, const char *name)
+const apr_table_entry_t *tseed_ctl_parameter(int index)
 {
-    return options->verb && strcmp(options->verb->name, name) == 0;
+    const apr_array_header_t *entries = apr_table_elts(tseed_ctl.parameters);
+
+    return index < entries->nelts ? &APR_ARRAY_IDX(entries, index, apr_table_entry_t) : NULL;
+}
+
+int tseed_ctl_verb_is(const char *name)
+{
+    return tseed_ctl.verb && strcmp(tseed_ctl.verb->name, name) == 0;
 }
 
 /* ---- help and completion ---- */
@@ -421,16 +408,17 @@ static void print_list(struct argp_option *list)
 }
 
 /* Whether there are any. */
-static int print_options(const tseed_ctl_verb_t *verb, int are_common, apr_pool_t *pool)
+static int print_options(const tseed_ctl_verb_t *verb, int are_common)
 {
     struct argp_option list[ROWS + 1] = {{0}}, *end = list;
 
     for (const row_t *row = rows; row < rows + ROWS; row++) {
         if (fits(row, verb) && (row->verbs[0] == '\0') == are_common) {
-            *end++ = (struct argp_option){
-                .name = apr_pstrcat(pool, row->name, row->value ? " " : NULL, row->value, NULL),
-                .key = key_of(row),
-                .doc = row->help};
+            *end++ = (struct argp_option){.name = tseed_ctl_format("%s%s%s", row->name,
+                                                                   row->value ? " " : "",
+                                                                   row->value ? row->value : ""),
+                                          .key = key_of(row),
+                                          .doc = row->help};
         }
     }
     if (end > list) {
@@ -440,40 +428,40 @@ static int print_options(const tseed_ctl_verb_t *verb, int are_common, apr_pool_
     return end > list;
 }
 
-void tseed_ctl_help(const tseed_ctl_verb_t *verb, apr_pool_t *pool)
+void tseed_ctl_help(const tseed_ctl_verb_t *verb)
 {
     struct argp_option list[TSEED_VERBS + 1] = {{0}};
 
     if (verb) {
         printf("usage: tileseedctl [options] %s%s%s\n\n%s\n\n", verb->name,
                *verb->arguments ? " " : "", verb->arguments, verb->help);
-        if (print_options(verb, 0, pool)) {
+        if (print_options(verb, 0)) {
             putchar('\n');
         }
-        print_options(verb, 1, pool);
+        print_options(verb, 1);
         return;
     }
     for (int i = 0; i < TSEED_VERBS; i++) {
         verb = &tseed_ctl_verbs[i];
         list[i] =
-            (struct argp_option){.name = apr_pstrcat(pool, verb->name, " ", verb->arguments, NULL),
+            (struct argp_option){.name = tseed_ctl_format("%s %s", verb->name, verb->arguments),
                                  .flags = OPTION_DOC,
                                  .doc = verb->help};
     }
     puts("usage: tileseedctl [options] VERB [arguments]\n\nverbs:");
     print_list(list);
     putchar('\n');
-    print_options(NULL, 1, pool);
+    print_options(NULL, 1);
     puts("\n\"tileseedctl VERB --help\" lists the options of a verb, tileseedctl(1) explains all.");
 }
 
-const char *tseed_ctl_complete(const tseed_ctl_options_t *options, const char *last)
+const char *tseed_ctl_complete(const char *last)
 {
-    const tseed_ctl_verb_t *verb = options->verb;
+    const tseed_ctl_verb_t *verb = tseed_ctl.verb;
     const size_t dashes = strnlen(last, 2);
 
-    if (options->lacking) {
-        return strcmp(options->lacking, "LAYER") == 0 ? "LAYER" : "";
+    if (tseed_ctl.lacking) {
+        return strcmp(tseed_ctl.lacking, "LAYER") == 0 ? "LAYER" : "";
     }
     for (int i = 0; i < ROWS && last[0] == '-'; i++) {
         if (fits(&rows[i], verb) && strncmp("--", last, dashes) == 0 &&

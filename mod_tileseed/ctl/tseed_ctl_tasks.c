@@ -3,174 +3,139 @@
 /* The verbs that list, show and end tasks, and failures: the metatiles that a task has given up on,
  * as a table, as comma-separated values, or as GeoJSON (RFC 7946) in degrees. */
 #include <apr_strings.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/tseed_ctl.h"
-#include "ctl/tseed_ctl_print.h"
 #include "protocol/tseed_escape.h"
 #include "tiling/tseed_range.h"
 
-#define LIMIT_USUAL    "20"
 #define WATCH_INTERVAL (2 * APR_USEC_PER_SEC)
 #define PAGE_SIZE      1000
 
+/* Go to the first line and erase the screen (ECMA-48). */
+#define ERASE_SCREEN "\x1b[H\x1b[2J"
+
 /* ---- lists ---- */
 
-static const char *say_done(json_object *task, const tseed_ctl_column_t *column, apr_pool_t *pool)
+static const char *const of_task[] = {"ID>",     "{id}",
+                                      "LAYER",   "{layer}",
+                                      "GRIDSET", "{gridSetId}",
+                                      "LEVELS",  "{zoomStart}-{zoomStop}",
+                                      "TYPE",    "{type}",
+                                      "STATE",   "{state}",
+                                      "DONE>",   "{tilesProcessed|100.0 %:of/tilesTotal}",
+                                      "TILES>",  "{tilesTotal|0:count}",
+                                      "FAILED>", "{tilesFailed|0:count}",
+                                      "RATE>",   "{tilesPerSecond|-:rate}",
+                                      "ETA>",    "{secondsRemaining|-:time}",
+                                      "REASON",  "{reason|}",
+                                      NULL};
+
+/* The list that GeoWebCache has. */
+static const char *const of_row[] = {"ID>",    "{id}",
+                                     "STATE",  "{state}",
+                                     "DONE>",  "{tilesProcessed|100.0 %:of/tilesTotal}",
+                                     "TILES>", "{tilesTotal|0:count}",
+                                     NULL};
+
+/* A task that has ended needs no more time. */
+static void print_tasks(json_object *document, const char *empty)
 {
-    return tseed_ctl_share(tseed_ctl_number(task, column->member, 0),
-                           tseed_ctl_number(task, "tilesTotal", 0), pool);
+    json_object *task;
+
+    for (size_t i = 0; (task = tseed_ctl_entry(document, "tasks", i)); i++) {
+        if (tseed_ctl_part(task, "finished")) {
+            json_object_object_del(task, "secondsRemaining");
+        }
+    }
+    tseed_ctl_print_table(tseed_ctl_part(document, "tasks"), of_task, empty);
 }
-
-static const char *say_levels(json_object *task, const tseed_ctl_column_t *column, apr_pool_t *pool)
-{
-    return apr_psprintf(pool, "%s-%s", tseed_ctl_text(task, column->member, "?"),
-                        tseed_ctl_text(task, "zoomStop", "?"));
-}
-
-static const char *say_rate(json_object *task, const tseed_ctl_column_t *column, apr_pool_t *pool)
-{
-    const double rate = tseed_ctl_decimal(task, column->member, -1);
-
-    return rate >= 0 ? tseed_ctl_rate(rate, pool) : "-";
-}
-
-static const char *say_rest(json_object *task, const tseed_ctl_column_t *column, apr_pool_t *pool)
-{
-    const double rest = tseed_ctl_decimal(task, column->member, -1);
-
-    return rest >= 0 && !json_object_object_get(task, "finished") ? tseed_ctl_seconds(rest, pool)
-                                                                  : "-";
-}
-
-static const tseed_ctl_column_t of_task[] = {{"ID>", "id", "?", NULL},
-                                             {"LAYER", "layer", "?", NULL},
-                                             {"GRIDSET", "gridSetId", "?", NULL},
-                                             {"LEVELS", "zoomStart", "?", say_levels},
-                                             {"TYPE", "type", "?", NULL},
-                                             {"STATE", "state", "?", NULL},
-                                             {"DONE>", "tilesProcessed", "", say_done},
-                                             {"TILES>", "tilesTotal", "", tseed_ctl_say_count},
-                                             {"FAILED>", "tilesFailed", "", tseed_ctl_say_count},
-                                             {"RATE>", "tilesPerSecond", "", say_rate},
-                                             {"ETA>", "secondsRemaining", "", say_rest},
-                                             {"REASON", "reason", "", NULL},
-                                             {0}};
 
 /* A field of a query; "" without its value. */
-static const char *field(const char *name, const char *value, apr_pool_t *pool)
+static const char *field(const char *name, const char *value)
 {
-    return value ? apr_pstrcat(pool, name, tseed_ctl_segment(value, pool), NULL) : "";
+    return value ? tseed_ctl_format("%s%s", name, tseed_ctl_segment(value)) : "";
 }
 
-tseed_ctl_exit_t tseed_ctl_run_tasks(const tseed_ctl_t *ctl)
+void tseed_ctl_run_tasks(void)
 {
-    const tseed_ctl_options_t *options = ctl->options;
-    json_object *document;
-    const tseed_ctl_exit_t code = tseed_ctl_take(
-        &document, ctl,
-        tseed_ctl_get(ctl, "tasks.json?limit=%s%s%s", options->limit ? options->limit : LIMIT_USUAL,
-                      field("&state=", options->states, ctl->pool),
-                      field("&layer=", options->layer, ctl->pool)));
-
-    if (document) {
-        tseed_ctl_print_table(json_object_object_get(document, "tasks"), of_task, "no tasks",
-                              ctl->pool);
-    }
-    return code;
+    print_tasks(tseed_ctl_take(tseed_ctl_get(
+                    "tasks.json?limit=%s%s%s", tseed_ctl.limit ? tseed_ctl.limit : "20",
+                    field("&state=", tseed_ctl.states), field("&layer=", tseed_ctl.layer))),
+                "no tasks");
 }
 
 /* ---- status ---- */
 
-/* The list that GeoWebCache has. */
-static tseed_ctl_exit_t print_rows(const tseed_ctl_t *ctl)
+static tseed_ctl_exit_t print_status(void)
 {
-    static const tseed_ctl_column_t columns[] = {{"ID>", "id", "?", NULL},
-                                                 {"STATE", "state", "?", NULL},
-                                                 {"DONE>", "tilesProcessed", "", say_done},
-                                                 {"TILES>", "tilesTotal", "", tseed_ctl_say_count},
-                                                 {0}};
-    const tseed_ctl_answer_t *answer = tseed_ctl_get(
-        ctl, "seed%s.json", field("/", tseed_ctl_argument(ctl->options, 0), ctl->pool));
+    const char *layer = tseed_ctl_argument(0);
+    tseed_ctl_answer_t *answer =
+        tseed_ctl_get("tasks.json?state=running,pending&limit=1000%s", field("&layer=", layer));
+    const int has_rows = answer->code == TSEED_CTL_NOT_FOUND;
     json_object *document, *rows;
-    const tseed_ctl_exit_t code = tseed_ctl_take(&document, ctl, answer);
 
-    if (!document) {
-        return code;
+    answer = has_rows ? tseed_ctl_get("seed%s.json", field("/", layer)) : answer;
+    if (tseed_ctl_refused(answer) != TSEED_CTL_DONE) {
+        return answer->code;
     }
-    rows = tseed_ctl_rows(document, ctl->pool);
-    if (!rows) {
-        tseed_ctl_complain("%s: this is no REST interface of tiles", answer->path);
+    if (tseed_ctl.is_json) {
+        tseed_ctl_pass(answer->body, answer->length);
+        return TSEED_CTL_DONE;
+    }
+    document = tseed_ctl_document(answer);
+    rows = tseed_ctl_rows(document);
+    if (!document || (has_rows && !rows)) {
+        tseed_ctl_complain("%s: this is no REST interface of tiles%s%s", answer->path,
+                           document ? "" : ": ", document ? "" : answer->problem);
         return TSEED_CTL_NO_ANSWER;
     }
-    tseed_ctl_print_table(rows, columns, "no tasks under way", ctl->pool);
-    return code;
-}
-
-static tseed_ctl_exit_t print_status(const tseed_ctl_t *ctl)
-{
-    const tseed_ctl_answer_t *answer =
-        tseed_ctl_get(ctl, "tasks.json?state=running,pending&limit=1000%s",
-                      field("&layer=", tseed_ctl_argument(ctl->options, 0), ctl->pool));
-    json_object *document;
-    tseed_ctl_exit_t code;
-
-    if (tseed_ctl_judge(answer) == TSEED_CTL_NOT_FOUND) {
-        return print_rows(ctl);
+    if (has_rows) {
+        tseed_ctl_print_table(rows, of_row, "no tasks under way");
+    } else {
+        print_tasks(document, "no tasks under way");
     }
-    code = tseed_ctl_take(&document, ctl, answer);
-    if (document) {
-        tseed_ctl_print_table(json_object_object_get(document, "tasks"), of_task,
-                              "no tasks under way", ctl->pool);
-    }
-    return code;
+    return TSEED_CTL_DONE;
 }
 
 /* With --watch again and again until Ctrl-C, which may come within a request. A server that is away
  * may come back. */
-tseed_ctl_exit_t tseed_ctl_run_status(const tseed_ctl_t *ctl)
+void tseed_ctl_run_status(void)
 {
-    const apr_interval_time_t interval =
-        ctl->options->interval ? ctl->options->interval : WATCH_INTERVAL;
-    tseed_ctl_t one = *ctl;
+    const apr_interval_time_t interval = tseed_ctl.interval ? tseed_ctl.interval : WATCH_INTERVAL;
     tseed_ctl_exit_t code;
 
-    if (!ctl->options->is_watching) {
-        return print_status(ctl);
+    if (!tseed_ctl.is_watching) {
+        tseed_ctl_end(print_status());
     }
-    apr_pool_create(&one.pool, ctl->pool);
+    apr_pool_create(&tseed_ctl.pool, tseed_ctl.pool);
     tseed_ctl_interrupt_hold();
     do {
-        apr_pool_clear(one.pool);
-        tseed_ctl_erase_screen();
-        code = print_status(&one);
+        apr_pool_clear(tseed_ctl.pool);
+        fputs(isatty(STDOUT_FILENO) ? ERASE_SCREEN : "", stdout);
+        code = print_status();
         fflush(stdout);
     } while ((code == TSEED_CTL_DONE || code == TSEED_CTL_NO_ANSWER) &&
              !tseed_ctl_interrupted(interval));
-    return code == TSEED_CTL_INTERRUPTED || code == TSEED_CTL_NO_ANSWER ? TSEED_CTL_DONE : code;
+    tseed_ctl_end(code == TSEED_CTL_INTERRUPTED || code == TSEED_CTL_NO_ANSWER ? TSEED_CTL_DONE
+                                                                               : code);
 }
 
 /* ---- one task ---- */
 
-/* A member of one text or of several, unless it is absent. */
-static void print_member(json_object *task, const char *member, apr_pool_t *pool)
+/* Prints a name and what a template makes, unless that is nothing. */
+static void print_member(json_object *object, const char *name, const char *template)
 {
-    json_object *list = json_object_object_get(task, member), *one;
-    apr_array_header_t *words = apr_array_make(pool, 8, sizeof(const char *));
-    const char *text = tseed_ctl_text(task, member, "");
+    const char *text = tseed_ctl_fill(object, template);
 
-    for (size_t i = 0; (one = tseed_ctl_entry(list, NULL, i)); i++) {
-        APR_ARRAY_PUSH(words, const char *) = i ? ", " : "";
-        APR_ARRAY_PUSH(words, const char *) = json_object_get_string(one);
-    }
-    text = words->nelts ? apr_array_pstrcat(pool, words, 0) : text;
     if (*text) {
-        tseed_ctl_say("%-16s  %s", member, text);
+        tseed_ctl_say("%-16s  %s", name, text);
     }
 }
 
-tseed_ctl_exit_t tseed_ctl_run_show(const tseed_ctl_t *ctl)
+void tseed_ctl_run_show(void)
 {
     static const char names[] =
         "id layer gridSetId format type bounds zoomStart zoomStop threadCount state reason "
@@ -178,79 +143,58 @@ tseed_ctl_exit_t tseed_ctl_run_show(const tseed_ctl_t *ctl)
         "tilesPruned prunedMetatiles prunedChecked prunedWrong prunedForgotten bytes "
         "upstreamRequests sharedRequests tilesPerSecond secondsRemaining requestedBy ignored "
         "created started finished retryOf";
-    char *last, *members = apr_pstrdup(ctl->pool, names);
-    json_object *task, *one;
-    const char *parameters;
-    const tseed_ctl_exit_t code = tseed_ctl_take(
-        &task, ctl, tseed_ctl_get(ctl, "tasks/%s.json", tseed_ctl_argument(ctl->options, 0)));
+    static const char *const more[][2] = {
+        {"derived", "levels {derived.zoomStart} to {derived.zoomStop}"},
+        {"requestSize", "{requestSize.width} x {requestSize.height} tiles: {requestSize.reason}"},
+        {"parameters", "{parameters|}"}};
+    char *last, *members = apr_pstrdup(tseed_ctl.pool, names);
+    json_object *task = tseed_ctl_take(tseed_ctl_get("tasks/%s.json", tseed_ctl_argument(0))), *one;
 
-    if (!task) {
-        return code;
-    }
     for (char *name = apr_strtok(members, " ", &last); name; name = apr_strtok(NULL, " ", &last)) {
-        print_member(task, name, ctl->pool);
+        print_member(task, name, tseed_ctl_format("{%s|}", name));
     }
-    one = json_object_object_get(task, "derived");
-    if (one) {
-        tseed_ctl_say("derived           levels %s to %s", tseed_ctl_text(one, "zoomStart", "?"),
-                      tseed_ctl_text(one, "zoomStop", "?"));
-    }
-    one = json_object_object_get(task, "requestSize");
-    if (one) {
-        tseed_ctl_say("requestSize       %s x %s tiles: %s", tseed_ctl_text(one, "width", "?"),
-                      tseed_ctl_text(one, "height", "?"), tseed_ctl_text(one, "reason", "?"));
-    }
-    parameters = tseed_ctl_parameters(task, ctl->pool);
-    if (*parameters) {
-        tseed_ctl_say("parameters        %s", parameters);
+    for (size_t i = 0; i < 3; i++) {
+        if (tseed_ctl_part(task, more[i][0])) {
+            print_member(task, more[i][0], more[i][1]);
+        }
     }
     for (size_t i = 0; (one = tseed_ctl_entry(task, "levels", i)); i++) {
-        tseed_ctl_say("%-16s  %s of %s metatiles",
-                      apr_psprintf(ctl->pool, "level %s", tseed_ctl_text(one, "z", "?")),
-                      tseed_ctl_text(one, "finished", "?"), tseed_ctl_text(one, "metatiles", "?"));
+        print_member(one, tseed_ctl_fill(one, "level {z}"), "{finished} of {metatiles} metatiles");
     }
-    return code;
 }
 
 /* ---- kill ---- */
 
-/* All tasks, or those of a layer. */
-static tseed_ctl_exit_t kill_all(const tseed_ctl_t *ctl)
+void tseed_ctl_run_kill(void)
 {
-    const char *layer = tseed_ctl_argument(ctl->options, 0);
+    const char *id, *first = tseed_ctl_argument(0);
+    tseed_ctl_exit_t code = TSEED_CTL_DONE;
 
-    if (tseed_ctl_confirm(ctl, "End all tasks, whoever began them?", "kill --all", "ended")) {
-        return TSEED_CTL_USAGE;
+    if (tseed_ctl.is_about_all) {
+        if (tseed_ctl_argument(1)) {
+            tseed_ctl_misuse("kill --all takes one layer at most");
+        }
+        tseed_ctl_confirm("End all tasks, whoever began them?", "kill --all", "ended");
+        tseed_ctl_tell(tseed_ctl_send("POST", "application/x-www-form-urlencoded", "kill_all=all",
+                                      "seed%s", field("/", first)),
+                       "all tasks%s are ended, or will be", first ? " of the layer" : "");
+        return;
     }
-    return tseed_ctl_tell(ctl,
-                          tseed_ctl_send(ctl, "POST", "application/x-www-form-urlencoded",
-                                         "kill_all=all", "seed%s", field("/", layer, ctl->pool)),
-                          "all tasks%s are ended, or will be", layer ? " of the layer" : "");
-}
+    if (!first) {
+        tseed_ctl_misuse("kill needs ids of tasks, or --all");
+    }
+    for (int i = 0; (id = tseed_ctl_argument(i)); i++) {
+        tseed_ctl_answer_t *answer = tseed_ctl_send("DELETE", NULL, NULL, "tasks/%s.json", id);
 
-tseed_ctl_exit_t tseed_ctl_run_kill(const tseed_ctl_t *ctl)
-{
-    tseed_ctl_exit_t code, first = TSEED_CTL_DONE;
-    json_object *unused;
-    const char *id;
-
-    if (ctl->options->is_about_all) {
-        return tseed_ctl_argument(ctl->options, 1)
-                   ? tseed_ctl_misuse("kill --all takes one layer at most")
-                   : kill_all(ctl);
+        if (tseed_ctl_refused(answer) != TSEED_CTL_DONE) {
+            code = code == TSEED_CTL_DONE ? answer->code : code;
+        } else if (tseed_ctl.is_json) {
+            tseed_ctl_pass(answer->body, answer->length);
+        } else if (!tseed_ctl.is_quiet) {
+            tseed_ctl_say("task %s is ended", id);
+        }
     }
-    if (!tseed_ctl_argument(ctl->options, 0)) {
-        return tseed_ctl_misuse("kill needs ids of tasks, or --all");
-    }
-    for (int i = 0; (id = tseed_ctl_argument(ctl->options, i)); i++) {
-        const tseed_ctl_answer_t *answer =
-            tseed_ctl_send(ctl, "DELETE", NULL, NULL, "tasks/%s.json", id);
-
-        code = ctl->options->is_json ? tseed_ctl_take(&unused, ctl, answer)
-                                     : tseed_ctl_tell(ctl, answer, "task %s is ended", id);
-        first = first == TSEED_CTL_DONE ? code : first;
-    }
-    return first;
+    tseed_ctl_end(code);
 }
 
 /* ---- failures ---- */
@@ -260,7 +204,6 @@ static const char *const members[] = {"z", "x", "y", "cause", "httpStatus", "att
 
 /* What is done with each failure; `count` are before it. */
 typedef struct list_t {
-    tseed_ctl_t ctl; /* its pool is that of a page */
     void (*print)(struct list_t *list, json_object *failure);
     const tseed_gridset_t *gridset; /* of GeoJSON */
     json_object *rows;              /* of a table */
@@ -275,16 +218,16 @@ static void add_row(list_t *list, json_object *failure)
 /* A field of comma-separated values (RFC 4180). */
 static void print_field(const char *text)
 {
-    const int is_quoted = text[strcspn(text, ",\"\r\n")] != '\0';
+    const char *quote = text[strcspn(text, ",\"\r\n")] ? "\"" : "";
 
-    fputs(is_quoted ? "\"" : "", stdout);
+    fputs(quote, stdout);
     for (size_t length; *text; text += length) {
         length = strcspn(text, "\"");
         length += text[length] == '"';
         tseed_ctl_pass(text, length);
         fputs(text[length - 1] == '"' ? "\"" : "", stdout);
     }
-    fputs(is_quoted ? "\"" : "", stdout);
+    fputs(quote, stdout);
 }
 
 static void print_csv(list_t *list, json_object *failure)
@@ -296,38 +239,29 @@ static void print_csv(list_t *list, json_object *failure)
     }
 }
 
-/* The ground of the metatile's first tile, in degrees. */
-static tseed_bounds_t ground_of(const list_t *list, json_object *failure)
-{
-    const int64_t x = tseed_ctl_number(failure, "x", 0), y = tseed_ctl_number(failure, "y", 0);
-    const int64_t z = tseed_ctl_number(failure, "z", 0);
-    const int level = z < 0 ? 0 : z < list->gridset->levels ? (int)z : list->gridset->levels - 1;
-    const tseed_range_t tile = {level, x, y, x, y};
-    const tseed_bounds_t box = tseed_range_bounds(list->gridset, &tile);
-    tseed_bounds_t degrees;
-
-    tseed_ctl_unproject(&degrees, list->gridset->srs, &box);
-    return degrees;
-}
-
-/* In ASCII alone: the document may hold anything. */
+/* The ground of the metatile's first tile, in degrees; in ASCII alone: the document may hold
+ * anything. */
 static void print_feature(list_t *list, json_object *failure)
 {
-    const tseed_bounds_t box = ground_of(list, failure);
+    const int64_t x = tseed_ctl_number(failure, "x", 0), y = tseed_ctl_number(failure, "y", 0);
+    const int64_t z = tseed_ctl_number(failure, "z", 0), last = list->gridset->levels - 1;
+    const tseed_range_t tile = {(int)(z < 0 ? 0 : z < last ? z : last), x, y, x, y};
+    const tseed_bounds_t ground = tseed_range_bounds(list->gridset, &tile);
+    tseed_bounds_t box;
 
+    tseed_ctl_project(&box, list->gridset->srs, &ground, 1);
     printf("%s{\"type\":\"Feature\",\"geometry\":{\"type\":\"Polygon\",\"coordinates\":"
            "[[[%.9g,%.9g],[%.9g,%.9g],[%.9g,%.9g],[%.9g,%.9g],[%.9g,%.9g]]]},\"properties\":{",
            list->count ? ",\n" : "", box.minx, box.miny, box.maxx, box.miny, box.maxx, box.maxy,
            box.minx, box.maxy, box.minx, box.miny);
     for (size_t i = 0; i < MEMBERS; i++) {
-        json_object *value = json_object_object_get(failure, members[i]);
+        json_object *value = tseed_ctl_part(failure, members[i]);
         const int is_text = strcmp(members[i], "cause") == 0 || strcmp(members[i], "time") == 0;
-        const char *text =
-            json_object_is_type(value, json_type_int) ? json_object_get_string(value) : "null";
 
-        text = is_text ? tseed_escape_json(tseed_ctl_text(failure, members[i], ""), list->ctl.pool)
-                       : text;
-        printf("%s\"%s\":%s", i ? "," : "", members[i], text);
+        printf("%s\"%s\":%s", i ? "," : "", members[i],
+               is_text ? tseed_escape_json(tseed_ctl_text(failure, members[i], ""), tseed_ctl.pool)
+               : json_object_is_type(value, json_type_int) ? json_object_get_string(value)
+                                                           : "null");
     }
     fputs("}}", stdout);
 }
@@ -336,39 +270,37 @@ static void print_feature(list_t *list, json_object *failure)
  * does not go on would be asked for ever. */
 static int moves_on(int64_t place[3], json_object *failure)
 {
-    const int64_t before[3] = {place[0], place[1], place[2]};
+    int order = 0;
 
     for (int i = 0; i < 3; i++) {
-        place[i] = tseed_ctl_number(failure, members[i], 0);
+        const int64_t number = tseed_ctl_number(failure, members[i], 0);
+
+        order = order ? order : (number > place[i]) - (number < place[i]);
+        place[i] = number;
     }
-    return place[0] != before[0]   ? place[0] > before[0]
-           : place[1] != before[1] ? place[1] > before[1]
-                                   : place[2] > before[2];
+    return order > 0;
 }
 
 /* All pages. Each is asked for by the end of the one before. Why metatiles failed, and how many, is
  * told before a table: where the server groups them. */
-static tseed_ctl_exit_t print_all(list_t *list, apr_pool_t *pool)
+static void print_pages(list_t *list)
 {
-    static const tseed_ctl_column_t causes[] = {{"COUNT>", "count", "?", NULL},
-                                                {"HTTP", "httpStatus", "-", NULL},
-                                                {"CAUSE", "cause", "", NULL},
-                                                {0}};
-    const char *id = tseed_ctl_argument(list->ctl.options, 0), *after = "";
+    static const char *const causes[] = {"COUNT>", "{count}",  "HTTP", "{httpStatus|-}",
+                                         "CAUSE",  "{cause|}", NULL};
+    apr_pool_t *pool = tseed_ctl.pool;
+    const char *after = "";
     int64_t place[3] = {-1, -1, -1};
     json_object *document, *one, *last;
-    tseed_ctl_exit_t code;
 
+    apr_pool_create(&tseed_ctl.pool, pool);
     do {
-        const tseed_ctl_answer_t *answer;
+        tseed_ctl_answer_t *answer = tseed_ctl_get("tasks/%s/failures.json?limit=%d%s",
+                                                   tseed_ctl_argument(0), PAGE_SIZE, after);
 
-        apr_pool_clear(list->ctl.pool);
-        answer =
-            tseed_ctl_get(&list->ctl, "tasks/%s/failures.json?limit=%d%s", id, PAGE_SIZE, after);
-        code = tseed_ctl_take(&document, &list->ctl, answer);
+        fputs(list->gridset && answer->code != TSEED_CTL_DONE ? "\n]}\n" : "", stdout);
+        document = tseed_ctl_take(answer);
         if (list->rows && !*after && tseed_ctl_entry(document, "causes", 0)) {
-            tseed_ctl_print_table(json_object_object_get(document, "causes"), causes, "",
-                                  list->ctl.pool);
+            tseed_ctl_print_table(tseed_ctl_part(document, "causes"), causes, "");
             tseed_ctl_say("%s", "");
         }
         last = NULL;
@@ -377,73 +309,55 @@ static tseed_ctl_exit_t print_all(list_t *list, apr_pool_t *pool)
             list->count++;
             last = one;
         }
-        if (!last || !moves_on(place, last)) {
+        if (!last || !moves_on(place, last) || !tseed_ctl_part(document, "next")) {
             break;
         }
-        after =
-            apr_psprintf(pool, "&after=%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT,
-                         place[0], place[1], place[2]);
-    } while (json_object_object_get(document, "next"));
-    return code;
-}
-
-static tseed_ctl_exit_t print_table(list_t *list, apr_pool_t *pool)
-{
-    static const tseed_ctl_column_t columns[] = {{"Z>", "z", "-", NULL},
-                                                 {"X>", "x", "-", NULL},
-                                                 {"Y>", "y", "-", NULL},
-                                                 {"HTTP>", "httpStatus", "-", NULL},
-                                                 {"TRIES>", "attempts", "-", NULL},
-                                                 {"TIME", "time", "-", NULL},
-                                                 {"CAUSE", "cause", "-", NULL},
-                                                 {0}};
-    tseed_ctl_exit_t code;
-
-    list->print = add_row;
-    list->rows = tseed_ctl_keep(json_object_new_array(), pool);
-    code = print_all(list, pool);
-    if (code == TSEED_CTL_DONE && !list->ctl.options->is_json) {
-        tseed_ctl_print_table(list->rows, columns, "no failures", pool);
-    }
-    return code;
+        after = apr_psprintf(pool, "&after=%" PRId64 "/%" PRId64 "/%" PRId64, place[0], place[1],
+                             place[2]);
+        apr_pool_clear(tseed_ctl.pool);
+    } while (1);
+    apr_pool_destroy(tseed_ctl.pool);
+    tseed_ctl.pool = pool;
 }
 
 /* The grid set must be the built-in one of its name, as far as the server tells. */
-static tseed_ctl_exit_t print_geojson(list_t *list, const tseed_ctl_t *ctl)
+static void print_geojson(list_t *list)
 {
-    json_object *task, *layers, *found;
-    tseed_ctl_exit_t code = tseed_ctl_read(
-        &task, ctl, tseed_ctl_get(ctl, "tasks/%s.json", tseed_ctl_argument(ctl->options, 0)));
+    json_object *task = tseed_ctl_read(tseed_ctl_get("tasks/%s.json", tseed_ctl_argument(0)));
+    const tseed_gridset_t *gridset = tseed_gridset_builtin(tseed_ctl_text(task, "gridSetId", ""));
+    json_object *found = tseed_ctl_document(tseed_ctl_get("layers.json"));
 
-    if (code != TSEED_CTL_DONE) {
-        return code;
+    found = tseed_ctl_find(found, "layers", "name", tseed_ctl_text(task, "layer", ""));
+    found = gridset ? tseed_ctl_find(found, "gridSets", "gridSetId", gridset->name) : NULL;
+    if (!found || tseed_ctl_number(found, "tileWidth", 0) != gridset->tile_width ||
+        tseed_ctl_number(found, "tileHeight", 0) != gridset->tile_height) {
+        tseed_ctl_misuse("--geojson is for the built-in grid sets; take --csv");
     }
-    list->gridset = tseed_gridset_builtin(tseed_ctl_text(task, "gridSetId", ""));
-    tseed_ctl_document(&layers, tseed_ctl_get(ctl, "layers.json"), ctl->pool);
-    found = tseed_ctl_find(layers, "layers", "name", tseed_ctl_text(task, "layer", ""));
-    found =
-        list->gridset ? tseed_ctl_find(found, "gridSets", "gridSetId", list->gridset->name) : NULL;
-    if (!found || tseed_ctl_number(found, "tileWidth", 0) != list->gridset->tile_width ||
-        tseed_ctl_number(found, "tileHeight", 0) != list->gridset->tile_height) {
-        return tseed_ctl_misuse("--geojson is for the built-in grid sets; take --csv");
-    }
-    list->print = print_feature;
+    list->gridset = gridset;
     puts("{\"type\":\"FeatureCollection\",\"features\":[");
-    code = print_all(list, ctl->pool);
+    print_pages(list);
     puts("\n]}");
-    return code;
 }
 
-tseed_ctl_exit_t tseed_ctl_run_failures(const tseed_ctl_t *ctl)
+void tseed_ctl_run_failures(void)
 {
-    const tseed_ctl_options_t *options = ctl->options;
-    list_t list = {.ctl = *ctl, .print = print_csv};
+    static const char *const columns[] = {"Z>",     "{z|-}",        "X>",    "{x|-}",
+                                          "Y>",     "{y|-}",        "HTTP>", "{httpStatus|-}",
+                                          "TRIES>", "{attempts|-}", "TIME",  "{time|-}",
+                                          "CAUSE",  "{cause|-}",    NULL};
+    list_t list = {.print = tseed_ctl.is_csv ? print_csv : add_row};
 
-    if (options->is_csv + options->is_geojson + options->is_json > 1) {
-        return tseed_ctl_misuse("choose one of --csv, --geojson and --json");
+    if (tseed_ctl.is_csv + tseed_ctl.is_geojson + tseed_ctl.is_json > 1) {
+        tseed_ctl_misuse("choose one of --csv, --geojson and --json");
     }
-    apr_pool_create(&list.ctl.pool, ctl->pool);
-    return options->is_geojson ? print_geojson(&list, ctl)
-           : options->is_csv   ? print_all(&list, ctl->pool)
-                               : print_table(&list, ctl->pool);
+    if (tseed_ctl.is_geojson) {
+        list.print = print_feature;
+        print_geojson(&list);
+    } else {
+        list.rows = tseed_ctl.is_csv ? NULL : tseed_ctl_keep(json_object_new_array());
+        print_pages(&list);
+    }
+    if (list.rows) {
+        tseed_ctl_print_table(list.rows, columns, "no failures");
+    }
 }

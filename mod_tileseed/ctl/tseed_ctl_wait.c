@@ -4,13 +4,12 @@
  * server that is away for a while, because httpd is restarted, is asked again. */
 #include <apr_strings.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
 #include "ctl/tseed_ctl.h"
-#include "ctl/tseed_ctl_print.h"
 #include "protocol/tseed_task.h"
 
 /* Pauses between two questions grow from the first to the last: a short task is told at once. */
@@ -25,26 +24,10 @@
 #define SECOND_INTERRUPT  (2 * APR_USEC_PER_SEC)
 #define CAUSE_SIZE        43 /* of the cause of failures, in the line */
 
-#define GAP "  "
-
 /* The wait goes on: no exit code. */
 #define WAIT_ON ((tseed_ctl_exit_t)(-1))
 
 /* ---- how far a task is ---- */
-
-/* "z14  ", the level at which the task works: the first that is not finished. "": not known. */
-static const char *say_level(json_object *task, apr_pool_t *pool)
-{
-    json_object *one, *level = NULL;
-
-    for (size_t i = 0; (one = tseed_ctl_entry(task, "levels", i)); i++) {
-        level = one;
-        if (tseed_ctl_number(one, "finished", 0) < tseed_ctl_number(one, "metatiles", 0)) {
-            break;
-        }
-    }
-    return level ? apr_psprintf(pool, "z%02d" GAP, (int)tseed_ctl_number(level, "z", 0)) : "";
-}
 
 int tseed_ctl_is_at_quota(json_object *task)
 {
@@ -53,71 +36,47 @@ int tseed_ctl_is_at_quota(json_object *task)
     return code == TSEED_REASON_QUOTA || code == TSEED_REASON_FREE_SPACE;
 }
 
-/* "  412/s  ETA 35 min", or why it does not get on. */
-static const char *say_pace(json_object *task, apr_pool_t *pool)
-{
-    const char *reason = tseed_ctl_text(task, "reason", "");
-    const double rate = tseed_ctl_decimal(task, "tilesPerSecond", -1);
-    const double rest = tseed_ctl_decimal(task, "secondsRemaining", -1);
+#define DONE                                                                                       \
+    "{tilesProcessed|100.0 %:of/tilesTotal}  {tilesProcessed|0:count}/{tilesTotal|0:count} tiles"
+#define PACE "[  {tilesPerSecond:rate}][  ETA {secondsRemaining:time}]"
 
-    if (*reason) {
-        return apr_pstrcat(pool, GAP, reason, NULL);
+/* The level at which the task works is the first that is not finished. */
+const char *tseed_ctl_progress(json_object *task, const char *cause)
+{
+    const int is_held = *tseed_ctl_text(task, "reason", "") != '\0';
+    json_object *one, *level = NULL;
+
+    for (size_t i = 0; (one = tseed_ctl_entry(task, "levels", i)); i++) {
+        level = one;
+        if (tseed_ctl_number(one, "finished", 0) < tseed_ctl_number(one, "metatiles", 0)) {
+            break;
+        }
     }
-    return apr_pstrcat(pool, rate >= 0 ? GAP : "", rate >= 0 ? tseed_ctl_rate(rate, pool) : "",
-                       rest >= 0 ? GAP "ETA " : "", rest >= 0 ? tseed_ctl_seconds(rest, pool) : "",
-                       NULL);
+    return tseed_ctl_format(
+        "%s%s%s%s%s",
+        level ? tseed_ctl_format("z%02d  ", (int)tseed_ctl_number(level, "z", 0)) : "",
+        tseed_ctl_fill(task, DONE), tseed_ctl_fill(task, is_held ? "  {reason}" : PACE),
+        tseed_ctl_fill(task, "[  failed {tilesFailed:number}]"),
+        cause && tseed_ctl_number(task, "tilesFailed", 0) ? tseed_ctl_format(" (%s)", cause) : "");
 }
 
-static const char *say_done(int64_t processed, int64_t total, apr_pool_t *pool)
+const char *tseed_ctl_result(json_object *task)
 {
-    return apr_pstrcat(pool, tseed_ctl_share(processed, total, pool), GAP,
-                       tseed_ctl_count(processed, pool), "/", tseed_ctl_count(total, pool),
-                       " tiles", NULL);
-}
-
-const char *tseed_ctl_progress(json_object *task, const char *cause, apr_pool_t *pool)
-{
-    const int64_t failed = tseed_ctl_number(task, "tilesFailed", 0);
-    const char *why = cause ? apr_psprintf(pool, " (%s)", cause) : "";
-
-    return apr_pstrcat(pool, say_level(task, pool),
-                       say_done(tseed_ctl_number(task, "tilesProcessed", 0),
-                                tseed_ctl_number(task, "tilesTotal", 0), pool),
-                       say_pace(task, pool), failed ? GAP "failed " : "",
-                       failed ? tseed_ctl_count(failed, pool) : "", failed ? why : "", NULL);
-}
-
-const char *tseed_ctl_result(json_object *task, apr_pool_t *pool)
-{
-    static const char *const parts[][2] = {{"tilesMade", "made"},
-                                           {"tilesSkipped", "skipped"},
-                                           {"tilesRemoved", "removed"},
-                                           {"tilesFailed", "failed"},
-                                           {"tilesPruned", "pruned"}};
-    const char *reason = tseed_ctl_text(task, "reason", "");
-    const char *words = apr_psprintf(
-        pool, "task %s %s: %" APR_INT64_T_FMT " of %" APR_INT64_T_FMT " tiles",
-        tseed_ctl_text(task, "id", "?"), tseed_ctl_is(task, "state", "DONE") ? "done" : "aborted",
-        tseed_ctl_number(task, "tilesProcessed", 0), tseed_ctl_number(task, "tilesTotal", 0));
-
-    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-        const int64_t count = tseed_ctl_number(task, parts[i][0], 0);
-
-        words = count ? apr_psprintf(pool, "%s, %" APR_INT64_T_FMT " %s", words, count, parts[i][1])
-                      : words;
-    }
-    return apr_pstrcat(pool, words, *reason ? "; " : "", reason, NULL);
+    return tseed_ctl_format(
+        "task %s %s: %s", tseed_ctl_text(task, "id", "?"),
+        tseed_ctl_is(task, "state", "DONE") ? "done" : "aborted",
+        tseed_ctl_fill(task, "{tilesProcessed|0} of {tilesTotal|0} tiles"
+                             "[, {tilesMade:positive} made][, {tilesSkipped:positive} skipped]"
+                             "[, {tilesRemoved:positive} removed][, {tilesFailed:positive} failed]"
+                             "[, {tilesPruned:positive} pruned][; {reason}]"));
 }
 
 /* ---- the ends of a wait ---- */
 
-/* One wait. The pool of `ctl` is cleared before each question. */
-typedef struct wait_t {
-    tseed_ctl_t ctl;
-    const char *task; /* NULL: of a layer */
-    const char *what; /* the address that tells how far it is */
-    tseed_ctl_exit_t (*judge)(struct wait_t *wait, const tseed_ctl_answer_t *answer);
-    apr_time_t deadline;    /* 0: none; by the monotonic clock, as all times here */
+/* One wait. All times are of the monotonic clock. */
+typedef struct {
+    const char *task;       /* NULL: of a layer */
+    const char *what;       /* the address that tells how far it is */
     apr_time_t last_answer; /* or the beginning */
     apr_time_t next_line;
     apr_interval_time_t pause;
@@ -125,52 +84,55 @@ typedef struct wait_t {
     char cause[CAUSE_SIZE];
 } wait_t;
 
-static tseed_ctl_exit_t leave(tseed_ctl_exit_t code, const char *why)
+/* Of all waits; 0: none. */
+static apr_time_t deadline;
+
+__attribute__((noreturn)) static void leave(tseed_ctl_exit_t code, const char *why)
 {
     tseed_ctl_release();
-    tseed_ctl_complain("%s", why);
-    return code;
+    tseed_ctl_fail(code, "%s", why);
 }
 
 /* Ctrl-C ends the wait. With --kill-on-interrupt a second one ends the task. */
-static tseed_ctl_exit_t interrupt(wait_t *wait)
+static tseed_ctl_exit_t interrupt(const wait_t *wait)
 {
     if (!wait->task) {
-        return leave(TSEED_CTL_INTERRUPTED, "the seeding goes on");
+        leave(TSEED_CTL_INTERRUPTED, "the seeding goes on");
     }
     tseed_ctl_release();
-    if (wait->ctl.options->kills_on_interrupt) {
+    if (tseed_ctl.kills_on_interrupt) {
         tseed_ctl_complain("Ctrl-C again within two seconds ends task %s", wait->task);
         if (tseed_ctl_interrupted(SECOND_INTERRUPT)) {
-            const tseed_ctl_exit_t code = tseed_ctl_refused(
-                &wait->ctl, tseed_ctl_send(&wait->ctl, "DELETE", NULL, NULL, "%s", wait->what));
+            const tseed_ctl_exit_t code =
+                tseed_ctl_refused(tseed_ctl_send("DELETE", NULL, NULL, "%s", wait->what));
 
-            return code == TSEED_CTL_DONE
-                       ? leave(TSEED_CTL_ABORTED,
-                               apr_psprintf(wait->ctl.pool, "task %s is ended", wait->task))
-                       : code;
+            if (code != TSEED_CTL_DONE) {
+                tseed_ctl_end(code);
+            }
+            tseed_ctl_release();
+            tseed_ctl_complain("task %s is ended", wait->task);
+            return TSEED_CTL_ABORTED;
         }
     }
-    tseed_ctl_complain("task %s goes on: tileseedctl wait %s", wait->task, wait->task);
-    return TSEED_CTL_INTERRUPTED;
+    tseed_ctl_fail(TSEED_CTL_INTERRUPTED, "task %s goes on: tileseedctl wait %s", wait->task,
+                   wait->task);
 }
 
 /* Says how the task has ended. Only what went wrong is told to those who want quiet. */
-static tseed_ctl_exit_t end(wait_t *wait, json_object *task, const tseed_ctl_answer_t *answer)
+static tseed_ctl_exit_t end(json_object *task, tseed_ctl_answer_t *answer)
 {
     const int is_done = tseed_ctl_is(task, "state", "DONE");
     const int is_whole = is_done && tseed_ctl_number(task, "tilesFailed", 0) == 0;
-    const tseed_ctl_options_t *options = wait->ctl.options;
 
-    if (!options->is_quiet) {
+    if (!tseed_ctl.is_quiet) {
         tseed_ctl_release();
     }
-    if (options->is_json) {
+    if (tseed_ctl.is_json) {
         tseed_ctl_pass(answer->body, answer->length);
     } else if (!is_whole) {
-        tseed_ctl_note(tseed_ctl_result(task, wait->ctl.pool));
-    } else if (!options->is_quiet) {
-        tseed_ctl_say("%s", tseed_ctl_result(task, wait->ctl.pool));
+        tseed_ctl_note(tseed_ctl_result(task));
+    } else if (!tseed_ctl.is_quiet) {
+        tseed_ctl_say("%s", tseed_ctl_result(task));
     }
     return is_whole ? TSEED_CTL_DONE : is_done ? TSEED_CTL_FAILURES : TSEED_CTL_ABORTED;
 }
@@ -180,83 +142,72 @@ static tseed_ctl_exit_t end(wait_t *wait, json_object *task, const tseed_ctl_ans
 /* Shows a line: over the one before on a terminal, else now and then. */
 static void show(wait_t *wait, const char *line)
 {
-    const int is_terminal = tseed_ctl_is_terminal();
+    const int is_terminal = isatty(STDERR_FILENO);
     const apr_time_t now = tseed_clock_monotonic();
-    const apr_interval_time_t usual = is_terminal ? LINES_ON_TERMINAL : LINES_ELSEWHERE;
 
-    if (wait->ctl.options->is_quiet || now < wait->next_line) {
+    if (tseed_ctl.is_quiet || now < wait->next_line) {
         return;
     }
-    wait->next_line = now + (wait->ctl.options->interval ? wait->ctl.options->interval : usual);
-    if (is_terminal) {
-        tseed_ctl_redraw(line, wait->ctl.pool);
-    } else {
-        tseed_ctl_note(line);
-    }
+    wait->next_line = now + (tseed_ctl.interval ? tseed_ctl.interval
+                             : is_terminal      ? LINES_ON_TERMINAL
+                                                : LINES_ELSEWHERE);
+    (is_terminal ? tseed_ctl_redraw : tseed_ctl_note)(line);
 }
 
 /* Why metatiles failed; asks once for each new number of them. */
 static const char *cause_of(wait_t *wait, json_object *task)
 {
     const int64_t failed = tseed_ctl_number(task, "tilesFailed", 0);
-    json_object *document, *first;
     tseed_ctl_answer_t *answer;
+    json_object *document, *first;
 
     if (failed != wait->failed) {
         wait->failed = failed;
-        answer = tseed_ctl_get(&wait->ctl, "tasks/%s/failures.json?limit=1", wait->task);
-        if (answer->is_interrupted) {
+        answer = tseed_ctl_get("tasks/%s/failures.json?limit=1", wait->task);
+        if (answer->code == TSEED_CTL_INTERRUPTED) {
             raise(SIGINT); /* for the next pause */
         }
-        if (!tseed_ctl_document(&document, answer, wait->ctl.pool)) {
-            first = tseed_ctl_entry(document, "causes", 0);
-            first = first ? first : tseed_ctl_entry(document, "failures", 0);
+        document = tseed_ctl_document(answer);
+        first = tseed_ctl_entry(document, "causes", 0);
+        first = first ? first : tseed_ctl_entry(document, "failures", 0);
+        if (document) {
             tseed_text_fit(wait->cause, sizeof(wait->cause), tseed_ctl_text(first, "cause", ""));
         }
     }
     return *wait->cause ? wait->cause : NULL;
 }
 
-static tseed_ctl_exit_t judge_task(wait_t *wait, const tseed_ctl_answer_t *answer)
+/* Of a task. */
+static tseed_ctl_exit_t judge_task(wait_t *wait, tseed_ctl_answer_t *answer, json_object *task)
 {
-    json_object *task;
-
-    if (tseed_ctl_document(&task, answer, wait->ctl.pool)) {
-        return leave(TSEED_CTL_NO_ANSWER, "this is no REST interface of tiles");
-    }
     if (tseed_ctl_is(task, "state", "DONE") || tseed_ctl_is(task, "state", "ABORTED")) {
-        return end(wait, task, answer);
+        return end(task, answer);
     }
-    if (wait->ctl.options->leaves_at_quota && tseed_ctl_is_at_quota(task)) {
-        return leave(TSEED_CTL_NO_ROOM, tseed_ctl_text(task, "reason", ""));
+    if (tseed_ctl.leaves_at_quota && tseed_ctl_is_at_quota(task)) {
+        leave(TSEED_CTL_NO_ROOM, tseed_ctl_text(task, "reason", ""));
     }
-    show(wait, apr_psprintf(wait->ctl.pool, "task %s  %s", wait->task,
-                            tseed_ctl_progress(task, cause_of(wait, task), wait->ctl.pool)));
+    show(wait, tseed_ctl_format("task %s  %s", wait->task,
+                                tseed_ctl_progress(task, cause_of(wait, task))));
     return WAIT_ON;
 }
 
-/* The rows of a layer of GeoWebCache. */
-static tseed_ctl_exit_t judge_layer(wait_t *wait, const tseed_ctl_answer_t *answer)
+/* Of the rows of a layer of GeoWebCache. */
+static void judge_rows(wait_t *wait, json_object *rows)
 {
     int64_t processed = 0, total = 0;
-    json_object *document, *rows, *row;
-    size_t count = 0;
+    json_object *row;
 
-    tseed_ctl_document(&document, answer, wait->ctl.pool);
-    rows = tseed_ctl_rows(document, wait->ctl.pool);
-    if (!rows) {
-        return leave(TSEED_CTL_NO_ANSWER, "this is no REST interface of tiles");
-    }
-    for (; (row = tseed_ctl_entry(rows, NULL, count)); count++) {
+    for (size_t i = 0; (row = tseed_ctl_entry(rows, NULL, i)); i++) {
         processed += tseed_ctl_number(row, "tilesProcessed", 0);
         total += tseed_ctl_number(row, "tilesTotal", 0);
     }
-    if (count == 0) {
-        return leave(TSEED_CTL_DONE,
-                     "nothing is under way; this server does not say how its tasks ended");
+    row = tseed_ctl_entry(rows, NULL, 0);
+    if (!row) {
+        leave(TSEED_CTL_DONE, "nothing is under way; this server does not say how its tasks ended");
     }
-    show(wait, say_done(processed, total, wait->ctl.pool));
-    return WAIT_ON;
+    json_object_object_add(row, "tilesProcessed", json_object_new_int64(processed));
+    json_object_object_add(row, "tilesTotal", json_object_new_int64(total));
+    show(wait, tseed_ctl_fill(row, DONE));
 }
 
 /* ---- the wait ---- */
@@ -264,28 +215,34 @@ static tseed_ctl_exit_t judge_layer(wait_t *wait, const tseed_ctl_answer_t *answ
 /* Asks and judges. No answer of use: the wait goes on for as long as it may. */
 static tseed_ctl_exit_t ask(wait_t *wait)
 {
-    const tseed_ctl_answer_t *answer;
-    const char *why;
+    tseed_ctl_answer_t *answer = tseed_ctl_get("%s", wait->what);
+    json_object *document;
 
-    apr_pool_clear(wait->ctl.pool);
-    answer = tseed_ctl_get(&wait->ctl, "%s", wait->what);
-    if (answer->is_interrupted) {
+    if (answer->code == TSEED_CTL_INTERRUPTED) {
         return interrupt(wait);
     }
     if (answer->status == 0 || answer->status >= 500) {
-        why = tseed_ctl_explain(answer, wait->ctl.pool);
-        if (!wait->deadline && tseed_clock_monotonic() - wait->last_answer > SILENCE_MAX) {
-            return leave(TSEED_CTL_NO_ANSWER, why);
+        if (!deadline && tseed_clock_monotonic() - wait->last_answer > SILENCE_MAX) {
+            leave(TSEED_CTL_NO_ANSWER, answer->problem);
         }
-        show(wait, apr_pstrcat(wait->ctl.pool, "asking again: ", why, NULL));
+        show(wait, tseed_ctl_format("asking again: %s", answer->problem));
         return WAIT_ON;
     }
     wait->last_answer = tseed_clock_monotonic();
-    if (tseed_ctl_judge(answer) != TSEED_CTL_DONE) {
+    if (answer->code != TSEED_CTL_DONE) {
         tseed_ctl_release();
-        return tseed_ctl_refused(&wait->ctl, answer);
+        tseed_ctl_end(tseed_ctl_refused(answer));
     }
-    return wait->judge(wait, answer);
+    document = tseed_ctl_document(answer);
+    document = wait->task ? document : tseed_ctl_rows(document);
+    if (!document) {
+        leave(TSEED_CTL_NO_ANSWER, "this is no REST interface of tiles");
+    }
+    if (wait->task) {
+        return judge_task(wait, answer, document);
+    }
+    judge_rows(wait, document);
+    return WAIT_ON;
 }
 
 /* Pauses. */
@@ -294,62 +251,51 @@ static tseed_ctl_exit_t rest(wait_t *wait)
     const apr_time_t now = tseed_clock_monotonic();
     apr_interval_time_t pause = wait->pause;
 
-    if (wait->deadline && now >= wait->deadline) {
-        return leave(TSEED_CTL_TIMEOUT, wait->task ? "the time is up, the task goes on"
-                                                   : "the time is up, the seeding goes on");
+    if (deadline && now >= deadline) {
+        leave(TSEED_CTL_TIMEOUT, wait->task ? "the time is up, the task goes on"
+                                            : "the time is up, the seeding goes on");
     }
-    if (wait->deadline && now + pause > wait->deadline) {
-        pause = wait->deadline - now;
+    if (deadline && now + pause > deadline) {
+        pause = deadline - now;
     }
     wait->pause = wait->pause * 3 / 2 < PAUSE_LAST ? wait->pause * 3 / 2 : PAUSE_LAST;
     return tseed_ctl_interrupted(pause) ? interrupt(wait) : WAIT_ON;
 }
 
-/* Until a time, or without end (0). Of a task, or of a layer. */
-static tseed_ctl_exit_t wait_for(const tseed_ctl_t *ctl, const char *task, const char *layer,
-                                 apr_time_t deadline)
+tseed_ctl_exit_t tseed_ctl_wait_for(const char *task, const char *layer)
 {
-    wait_t wait = {.ctl = *ctl, .task = task, .deadline = deadline, .pause = PAUSE_FIRST};
+    apr_pool_t *pool = tseed_ctl.pool;
+    wait_t wait = {.task = task,
+                   .what = task ? tseed_ctl_format("tasks/%s.json", task)
+                                : tseed_ctl_format("seed/%s.json", tseed_ctl_segment(layer)),
+                   .last_answer = tseed_clock_monotonic(),
+                   .pause = PAUSE_FIRST};
     tseed_ctl_exit_t code;
 
-    wait.judge = task ? judge_task : judge_layer;
-    wait.what = apr_psprintf(ctl->pool, task ? "tasks/%s.json" : "seed/%s.json",
-                             task ? task : tseed_ctl_segment(layer, ctl->pool));
-    wait.last_answer = tseed_clock_monotonic();
+    if (tseed_ctl.timeout && !deadline) {
+        deadline = wait.last_answer + tseed_ctl.timeout;
+    }
     tseed_ctl_interrupt_hold();
-    apr_pool_create(&wait.ctl.pool, ctl->pool);
+    apr_pool_create(&tseed_ctl.pool, pool);
     do {
+        apr_pool_clear(tseed_ctl.pool);
         code = ask(&wait);
         code = code == WAIT_ON ? rest(&wait) : code;
     } while (code == WAIT_ON);
-    apr_pool_destroy(wait.ctl.pool);
+    apr_pool_destroy(tseed_ctl.pool);
+    tseed_ctl.pool = pool;
     return code;
 }
 
-static apr_time_t deadline_of(const tseed_ctl_options_t *options)
+/* One task after the other. The worst of their codes. */
+void tseed_ctl_run_wait(void)
 {
-    return options->timeout ? tseed_clock_monotonic() + options->timeout : 0;
-}
-
-tseed_ctl_exit_t tseed_ctl_wait_for(const tseed_ctl_t *ctl, const char *task, const char *layer)
-{
-    return wait_for(ctl, task, layer, deadline_of(ctl->options));
-}
-
-/* One task after the other. The worst of their codes; a code that is not about the end of a task
- * ends the wait. */
-tseed_ctl_exit_t tseed_ctl_run_wait(const tseed_ctl_t *ctl)
-{
-    const apr_time_t deadline = deadline_of(ctl->options);
     tseed_ctl_exit_t code, worst = TSEED_CTL_DONE;
     const char *task;
 
-    for (int i = 0; (task = tseed_ctl_argument(ctl->options, i)); i++) {
-        code = wait_for(ctl, task, NULL, deadline);
+    for (int i = 0; (task = tseed_ctl_argument(i)); i++) {
+        code = tseed_ctl_wait_for(task, NULL);
         worst = code > worst ? code : worst;
-        if (code != TSEED_CTL_DONE && code != TSEED_CTL_FAILURES && code != TSEED_CTL_ABORTED) {
-            break;
-        }
     }
-    return worst;
+    tseed_ctl_end(worst);
 }

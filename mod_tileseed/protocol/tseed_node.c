@@ -7,7 +7,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/tseed_ascii.h"
+#include "base/tseed_text.h"
 
 tseed_node_t *tseed_node_create(const char *name, int line, apr_pool_t *pool)
 {
@@ -47,16 +47,7 @@ const tseed_node_t *tseed_node_find(const tseed_node_t *parent, const char *name
 
 const char *tseed_node_trimmed(const tseed_node_t *node, apr_pool_t *pool)
 {
-    const char *begin = node->is_null ? "" : node->text;
-    const char *end = begin + strlen(begin);
-
-    while (tseed_ascii_is_space(*begin)) {
-        begin++;
-    }
-    while (end > begin && tseed_ascii_is_space(end[-1])) {
-        end--;
-    }
-    return apr_pstrmemdup(pool, begin, (apr_size_t)(end - begin));
+    return tseed_text_trim(node->text, node->is_null ? 0 : strlen(node->text), pool);
 }
 
 int tseed_node_is_empty(const tseed_node_t *node)

@@ -17,8 +17,6 @@
 
 #define WORDS_MAX 24
 
-static tseed_ctl_options_t options;
-
 /* Reads a line whose words are separated by blanks. NULL or a sentence. */
 static const char *read_line(const char *line)
 {
@@ -29,50 +27,51 @@ static const char *read_line(const char *line)
     for (char *word = apr_strtok(copy, " ", &last); word; word = apr_strtok(NULL, " ", &last)) {
         words[count++] = word;
     }
-    return tseed_ctl_options_read(&options, count, words, pool);
+    tseed_ctl.pool = pool;
+    return tseed_ctl_options_read(count, words);
 }
 
 static void test_options__stand_before_and_behind_the_verb(void **state)
 {
     (void)state;
     assert_null(read_line("--json -s http://a/rest seed world -qw -z2-5 --threads=4 -t 3"));
-    assert_true(tseed_ctl_verb_is(&options, "seed"));
-    assert_string_equal(options.server, "http://a/rest");
-    assert_string_equal(tseed_ctl_argument(&options, 0), "world");
-    assert_string_equal(options.threads, "3");
-    assert_true(options.is_json && options.is_quiet && options.is_waiting);
-    assert_string_equal(options.zoom_start, "2");
-    assert_string_equal(options.zoom_stop, "5");
+    assert_true(tseed_ctl_verb_is("seed"));
+    assert_string_equal(tseed_ctl.server, "http://a/rest");
+    assert_string_equal(tseed_ctl_argument(0), "world");
+    assert_string_equal(tseed_ctl.threads, "3");
+    assert_true(tseed_ctl.is_json && tseed_ctl.is_quiet && tseed_ctl.is_waiting);
+    assert_string_equal(tseed_ctl.zoom_start, "2");
+    assert_string_equal(tseed_ctl.zoom_stop, "5");
 }
 
 static void test_options__mean_what_the_verb_says(void **state)
 {
     (void)state;
     assert_null(read_line("seed world -n"));
-    assert_true(options.is_dry_run);
+    assert_true(tseed_ctl.is_dry_run);
     assert_null(read_line("tasks -n 5"));
-    assert_string_equal(options.limit, "5");
+    assert_string_equal(tseed_ctl.limit, "5");
     assert_null(read_line("seed world --wait --detach"));
-    assert_false(options.is_waiting);
+    assert_false(tseed_ctl.is_waiting);
 }
 
 static void test_options__take_boxes_and_durations(void **state)
 {
     (void)state;
     assert_null(read_line("reseed world -b -10.5,45,11,1e3 --timeout 4h -p A=b=c -p B="));
-    assert_true(options.bounds.is_given && !options.lonlat.is_given);
-    assert_true(options.bounds.box.minx == -10.5 && options.bounds.box.maxy == 1000);
-    assert_int_equal(options.timeout, 4 * 3600 * APR_USEC_PER_SEC);
-    assert_string_equal(apr_table_get(options.parameters, "A"), "b=c");
-    assert_string_equal(apr_table_get(options.parameters, "B"), "");
+    assert_true(tseed_ctl.bounds.is_given && !tseed_ctl.lonlat.is_given);
+    assert_true(tseed_ctl.bounds.box.minx == -10.5 && tseed_ctl.bounds.box.maxy == 1000);
+    assert_int_equal(tseed_ctl.timeout, 4 * 3600 * APR_USEC_PER_SEC);
+    assert_string_equal(apr_table_get(tseed_ctl.parameters, "A"), "b=c");
+    assert_string_equal(apr_table_get(tseed_ctl.parameters, "B"), "");
 }
 
 static void test_options__behind_two_dashes_are_arguments(void **state)
 {
     (void)state;
     assert_null(read_line("seed -w -- -q"));
-    assert_string_equal(tseed_ctl_argument(&options, 0), "-q");
-    assert_null(tseed_ctl_argument(&options, 1));
+    assert_string_equal(tseed_ctl_argument(0), "-q");
+    assert_null(tseed_ctl_argument(1));
 }
 
 /* A line, and a part of the sentence about it. */
@@ -128,9 +127,9 @@ static void test_options__need_no_argument_for_help(void **state)
 {
     (void)state;
     assert_null(read_line("seed --help"));
-    assert_true(options.wants_help && tseed_ctl_verb_is(&options, "seed"));
+    assert_true(tseed_ctl.wants_help && tseed_ctl_verb_is("seed"));
     assert_null(read_line("-V"));
-    assert_true(options.wants_version);
+    assert_true(tseed_ctl.wants_version);
 }
 
 /* Two options that one verb takes may share neither letter nor name: its help names each once. */
@@ -142,7 +141,7 @@ static void test_options__of_a_verb_differ(void **state)
         int count = 0;
 
         begin_output();
-        tseed_ctl_help(&tseed_ctl_verbs[i], pool);
+        tseed_ctl_help(&tseed_ctl_verbs[i]);
         said = end_output();
         for (line = strstr(said, "\n  "); line; line = strstr(line + 1, "\n  ")) {
             const char *name = strstr(line, "--");
@@ -162,20 +161,20 @@ static void test_request__has_what_was_given_and_no_more(void **state)
 {
     (void)state;
     assert_null(read_line("truncate a<b"));
-    assert_string_equal(tseed_ctl_seed_xml(&options, pool),
+    assert_string_equal(tseed_ctl_seed_xml(),
                         "<seedRequest><name>a&#60;b</name><type>truncate</type>"
                         "<threadCount>1</threadCount></seedRequest>");
-    assert_string_equal(tseed_ctl_seed_query(&options, pool), "type=truncate");
+    assert_string_equal(tseed_ctl_seed_query(), "type=truncate");
     assert_null(read_line("seed w -g EPSG:4326 -z 3 -b 0.1,0,1,2 -f image/png -p A=&"));
     assert_string_equal(
-        tseed_ctl_seed_xml(&options, pool),
+        tseed_ctl_seed_xml(),
         "<seedRequest><name>w</name><gridSetId>EPSG:4326</gridSetId>"
         "<zoomStart>3</zoomStart><zoomStop>3</zoomStop><format>image/png</format>"
         "<type>seed</type><threadCount>1</threadCount><bounds><coords>"
         "<double>0.1</double><double>0</double><double>1</double><double>2</double></coords>"
         "</bounds><parameters><entry><string>A</string>"
         "<string>&#38;</string></entry></parameters></seedRequest>");
-    assert_string_equal(tseed_ctl_seed_query(&options, pool),
+    assert_string_equal(tseed_ctl_seed_query(),
                         "type=seed&gridSetId=EPSG:4326&zoomStart=3&zoomStop=3&format=image%2Fpng"
                         "&bbox=0.1,0,1,2&parameter_A=%26");
 }
@@ -188,25 +187,25 @@ static void test_request__projects_degrees(void **state)
     tseed_bounds_t box, back;
 
     (void)state;
-    assert_int_equal(tseed_ctl_project(&box, 900913, &degrees), 0);
+    assert_int_equal(tseed_ctl_project(&box, 900913, &degrees, 0), 0);
     assert_float_equal(box.minx, 656784.9956, 0.001);
     assert_float_equal(box.maxx, 1168854.6531, 0.001);
-    assert_int_equal(tseed_ctl_unproject(&back, 3857, &box), 0);
+    assert_int_equal(tseed_ctl_project(&back, 3857, &box, 1), 0);
     assert_float_equal(back.miny, 45.8, 1e-9);
     assert_float_equal(back.maxy, 47.8, 1e-9);
-    assert_int_equal(tseed_ctl_project(&box, 3857, &earth), 0);
+    assert_int_equal(tseed_ctl_project(&box, 3857, &earth, 0), 0);
     assert_float_equal(box.maxy, 20037508.3428, 0.001);
-    assert_int_equal(tseed_ctl_project(&box, 4326, &degrees), 0);
+    assert_int_equal(tseed_ctl_project(&box, 4326, &degrees, 0), 0);
     assert_float_equal(box.maxy, 47.8, 0);
-    assert_int_equal(tseed_ctl_project(&box, 2056, &degrees), -1);
-    assert_int_equal(tseed_ctl_unproject(&back, 2056, &box), -1);
+    assert_int_equal(tseed_ctl_project(&box, 2056, &degrees, 0), -1);
+    assert_int_equal(tseed_ctl_project(&back, 2056, &box, 1), -1);
 }
 
 /* Reads a file of that text. NULL or a sentence. */
 static const char *read_profile(const char *text, const char *name)
 {
     FILE *file = fmemopen(apr_pstrdup(pool, text), strlen(text), "r");
-    const char *problem = tseed_ctl_profile_read(&options, file, name, pool);
+    const char *problem = tseed_ctl_profile_read(file, name);
 
     fclose(file);
     return problem;
@@ -217,9 +216,9 @@ static void test_profile__keeps_what_is_set(void **state)
     (void)state;
     assert_null(read_line("status -u me"));
     assert_null(read_profile("# a\n\tserver \t http://a/rest  \r\nuser you\n\ncacert /a b", "x"));
-    assert_string_equal(options.server, "http://a/rest");
-    assert_string_equal(options.user, "me");
-    assert_string_equal(options.cacert, "/a b");
+    assert_string_equal(tseed_ctl.server, "http://a/rest");
+    assert_string_equal(tseed_ctl.user, "me");
+    assert_string_equal(tseed_ctl.cacert, "/a b");
     assert_non_null(strstr(read_profile("password x", "f"), "f: 'pass"));
     assert_non_null(read_profile("server", "f"));
 }
@@ -236,9 +235,9 @@ static void test_profile__refuses_addresses(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-        assert_non_null(tseed_ctl_server_check(wrong[i], pool));
+        assert_non_null(tseed_ctl_server_check(wrong[i]));
     }
-    assert_null(tseed_ctl_server_check("https://a:81/b@c/rest", pool));
+    assert_null(tseed_ctl_server_check("https://a:81/b@c/rest"));
 }
 
 /* What the last word of a line may name besides. */
@@ -248,7 +247,7 @@ static const char *kind_of(const char *line, const char *last)
 
     read_line(line);
     begin_output();
-    kind = tseed_ctl_complete(&options, last);
+    kind = tseed_ctl_complete(last);
     end_output();
     return kind;
 }
@@ -258,10 +257,10 @@ static void test_completion__knows_verb_and_argument(void **state)
     (void)state;
     assert_string_equal(kind_of("-s", ""), "");
     assert_string_equal(kind_of("-s status", ""), "");
-    assert_null(options.verb);
+    assert_null(tseed_ctl.verb);
     assert_string_equal(kind_of("-s status seed -g", ""), "");
     assert_string_equal(kind_of("-s status seed -g x", ""), "LAYER");
-    assert_true(tseed_ctl_verb_is(&options, "seed"));
+    assert_true(tseed_ctl_verb_is("seed"));
     assert_string_equal(kind_of("seed", "-"), "");
     assert_string_equal(kind_of("show", ""), "ID");
     assert_string_equal(kind_of("status", ""), "LAYER]");

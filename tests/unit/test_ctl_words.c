@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "ctl/tseed_ctl.h"
-#include "ctl/tseed_ctl_print.h"
 #include "output_fixture.h"
 #include "pool_fixture.h"
 
@@ -21,29 +20,49 @@ static const struct {
     int64_t number;
     const char *said;
 } counts[] = {
-    {0, "0"},           {9999, "9999"},       {10000, "10.0k"},     {12345, "12.3k"},
-    {99949, "99.9k"},   {99951, "100k"},      {999499, "999k"},     {999500, "1.00M"},
-    {1370000, "1.37M"}, {9994999, "9.99M"},   {9995001, "10.0M"},   {44739250, "44.7M"},
-    {-5, "-5"},         {INT64_MAX, "9.22E"}, {999999999, "1.00G"},
+    {0, "0"},
+    {9999, "9999"},
+    {10000, "10.0k"},
+    {12345, "12.3k"},
+    {99949, "99.9k"},
+    {99951, "100k"},
+    {999499, "999k"},
+    {999500, "1.00M"},
+    {1370000, "1.37M"},
+    {9994999, "9.99M"},
+    {9995001, "10.0M"},
+    {44739250, "44.7M"},
+    {INT64_MAX, "9.22E"},
+    {999999999, "1.00G"},
 };
+
+/* What a template of one member "n" makes of a number. */
+static const char *filled(const char *template, json_object *number)
+{
+    json_object *object = tseed_ctl_keep(json_object_new_object());
+
+    json_object_object_add(object, "n", number);
+    return tseed_ctl_fill(object, template);
+}
 
 static void test_words__counts(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
-        assert_string_equal(tseed_ctl_count(counts[i].number, pool), counts[i].said);
+        assert_string_equal(filled("{n:count}", json_object_new_int64(counts[i].number)),
+                            counts[i].said);
     }
 }
 
 static void test_words__shares_reach_all_at_the_end_only(void **state)
 {
     (void)state;
-    assert_string_equal(tseed_ctl_share(0, 7, pool), "0.0 %");
-    assert_string_equal(tseed_ctl_share(613, 1000, pool), "61.3 %");
-    assert_string_equal(tseed_ctl_share(999999, 1000000, pool), "99.9 %");
-    assert_string_equal(tseed_ctl_share(INT64_MAX - 1, INT64_MAX, pool), "99.9 %");
-    assert_string_equal(tseed_ctl_share(7, 7, pool), "100.0 %");
-    assert_string_equal(tseed_ctl_share(0, 0, pool), "100.0 %");
+    assert_string_equal(tseed_ctl_share(0, 7), "0.0 %");
+    assert_string_equal(tseed_ctl_share(613, 1000), "61.3 %");
+    assert_string_equal(tseed_ctl_share(999999, 1000000), "99.9 %");
+    assert_string_equal(tseed_ctl_share(INT64_MAX - 1, INT64_MAX), "99.9 %");
+    assert_string_equal(tseed_ctl_share(7, 7), "100.0 %");
+    assert_string_equal(tseed_ctl_share(0, 0), "100.0 %");
 }
 
 static const struct {
@@ -68,17 +87,18 @@ static void test_words__durations(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(durations) / sizeof(*durations); i++) {
-        assert_string_equal(tseed_ctl_seconds(durations[i].seconds, pool), durations[i].said);
+        assert_string_equal(filled("{n:time}", json_object_new_double(durations[i].seconds)),
+                            durations[i].said);
     }
 }
 
 static void test_words__rates(void **state)
 {
     (void)state;
-    assert_string_equal(tseed_ctl_rate(0, pool), "0.0/s");
-    assert_string_equal(tseed_ctl_rate(9.94, pool), "9.9/s");
-    assert_string_equal(tseed_ctl_rate(9.96, pool), "10/s");
-    assert_string_equal(tseed_ctl_rate(412.3, pool), "412/s");
+    assert_string_equal(filled("{n:rate}", json_object_new_double(0)), "0.0/s");
+    assert_string_equal(filled("{n:rate}", json_object_new_double(9.94)), "9.9/s");
+    assert_string_equal(filled("{n:rate}", json_object_new_double(9.96)), "10/s");
+    assert_string_equal(filled("{n:rate}", json_object_new_double(412.3)), "412/s");
 }
 
 /* What is printed of a text: as words in a line, or as the server's document on a terminal. */
@@ -109,29 +129,28 @@ static void test_words__are_cut_between_characters(void **state)
         strcat(line, "\xC3\xA4");
     }
     begin_errors();
-    tseed_ctl_redraw(line, pool);
+    tseed_ctl_redraw(line);
     line[2 * 79] = '\0';
     assert_string_equal(end_output(), apr_pstrcat(pool, "\r", line, "\x1b[K", NULL));
     begin_errors();
-    tseed_ctl_redraw("abc\x1b", pool);
+    tseed_ctl_redraw("abc\x1b");
     assert_string_equal(end_output(), "\rabc?\x1b[K");
 }
 
 static void test_words__stand_in_columns(void **state)
 {
-    static const tseed_ctl_column_t columns[] = {
-        {"A", "a", "?", NULL}, {"NUMBER>", "n", "-", NULL}, {"C", "c", "", NULL}, {0}};
+    static const char *const columns[] = {"A", "{a}", "NUMBER>", "{n|-}", "C", "{c|}", NULL};
     json_object *list = tseed_ctl_keep(
-        json_tokener_parse("[{\"a\":\"\xC3\xA4z\\n\",\"n\":5,\"c\":\"x\"},{\"n\":null}]"), pool);
+        json_tokener_parse("[{\"a\":\"\xC3\xA4z\\n\",\"n\":5,\"c\":\"x\"},{\"n\":null}]"));
 
     (void)state;
     begin_output();
-    tseed_ctl_print_table(list, columns, "nothing", pool);
+    tseed_ctl_print_table(list, columns, "nothing");
     assert_string_equal(end_output(), "A    NUMBER  C\n"
                                       "\xC3\xA4z?       5  x\n"
                                       "?         -  \n");
     begin_output();
-    tseed_ctl_print_table(NULL, columns, "nothing", pool);
+    tseed_ctl_print_table(NULL, columns, "nothing");
     assert_string_equal(end_output(), "nothing\n");
 }
 
@@ -139,9 +158,10 @@ static void test_words__stand_in_columns(void **state)
 
 static json_object *document(const char *json)
 {
-    json_object *read;
+    const char *problem;
+    json_object *read = tseed_ctl_json_read(json, strlen(json), &problem);
 
-    assert_null(tseed_ctl_json_read(&read, json, strlen(json), pool));
+    assert_non_null(read);
     return read;
 }
 
@@ -155,8 +175,7 @@ static void test_members__that_are_missing_have_a_default(void **state)
     assert_int_equal(tseed_ctl_number(object, "b", -1), -1);
     assert_int_equal(tseed_ctl_number(object, "z", -1), -1);
     assert_int_equal(tseed_ctl_number(object, "g", -1), -1);
-    assert_float_equal(tseed_ctl_decimal(object, "f", 0), 1.5, 0);
-    assert_float_equal(tseed_ctl_decimal(object, "h", -1), -1, 0);
+    assert_string_equal(tseed_ctl_fill(object, "{f:rate} {h|-:rate}"), "1.5/s -");
     assert_null(tseed_ctl_entry(object, "c", 0));
     assert_null(tseed_ctl_entry(object, "g", 0));
     assert_string_equal(json_object_get_string(tseed_ctl_entry(object, "d", 1)), "2");
@@ -173,12 +192,13 @@ static void test_members__of_what_is_no_document(void **state)
         "[1]",        "{\"a\":",
         "{\"a\":1}x", "{\"a\":{\"b\":1}",
         "5",          "{\"a\":[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]}"};
-    json_object *read;
+    const char *problem = NULL;
 
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-        assert_non_null(tseed_ctl_json_read(&read, wrong[i], strlen(wrong[i]), pool));
-        assert_null(read);
+        assert_null(tseed_ctl_json_read(wrong[i], strlen(wrong[i]), &problem));
+        assert_non_null(problem);
+        problem = NULL;
     }
 }
 
@@ -205,12 +225,12 @@ static void test_members__fill_no_memory(void **state)
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         char *text = list_of(values[i], 10000);
         const size_t before = mallinfo2().uordblks;
-        json_object *read;
+        const char *problem;
 
-        assert_null(tseed_ctl_json_read(&read, text, strlen(text), pool));
+        assert_non_null(tseed_ctl_json_read(text, strlen(text), &problem));
         assert_true(mallinfo2().uordblks - before < tseed_ctl_json_memory(text, strlen(text)));
         text = list_of(values[i], (size_t)2 << 20);
-        assert_non_null(tseed_ctl_json_read(&read, text, strlen(text), pool));
+        assert_null(tseed_ctl_json_read(text, strlen(text), &problem));
     }
 }
 
@@ -219,19 +239,19 @@ static void test_members__of_the_status_list(void **state)
     static const char *const wrong[] = {"{}", "{\"long-array-array\":[[1,2,3,4]]}",
                                         "{\"long-array-array\":[[1,2,3,4,\"x\"]]}",
                                         "{\"long-array-array\":5}"};
-    json_object *rows = tseed_ctl_rows(
-        document(" { \"long-array-array\" : [[1,2,-1,4,-1] , [5, 6,7,8,1]] }\n"), pool);
+    json_object *rows =
+        tseed_ctl_rows(document(" { \"long-array-array\" : [[1,2,-1,4,-1] , [5, 6,7,8,1]] }\n"));
 
     (void)state;
     assert_int_equal(json_object_array_length(rows), 2);
     assert_string_equal(tseed_ctl_text(tseed_ctl_entry(rows, NULL, 0), "state", ""), "ABORTED");
     assert_int_equal(tseed_ctl_number(tseed_ctl_entry(rows, NULL, 1), "id", 0), 8);
-    rows = tseed_ctl_rows(document("{\"long-array-array\":[]}"), pool);
+    rows = tseed_ctl_rows(document("{\"long-array-array\":[]}"));
     assert_int_equal(json_object_array_length(rows), 0);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-        assert_null(tseed_ctl_rows(document(wrong[i]), pool));
+        assert_null(tseed_ctl_rows(document(wrong[i])));
     }
-    assert_null(tseed_ctl_rows(NULL, pool));
+    assert_null(tseed_ctl_rows(NULL));
 }
 
 /* ---- the progress ---- */
@@ -248,20 +268,20 @@ static void test_progress__is_one_line(void **state)
                                     "{\"z\":13,\"metatiles\":4,\"finished\":4,\"tiles\":16},"
                                     "{\"z\":14,\"metatiles\":9,\"finished\":2,\"tiles\":64},"
                                     "{\"z\":15,\"metatiles\":9,\"finished\":0,\"tiles\":64}]}"),
-                           "HTTP 500", pool),
+                           "HTTP 500"),
         "z14  61.3 %  1.37M/2.24M tiles  412/s  ETA 35 min  failed 2 (HTTP 500)");
 }
 
 static void test_progress__leaves_out_what_is_not_known(void **state)
 {
     (void)state;
-    assert_string_equal(tseed_ctl_progress(document("{" RUNNING "}"), NULL, pool),
+    assert_string_equal(tseed_ctl_progress(document("{" RUNNING "}"), NULL),
                         "61.3 %  1.37M/2.24M tiles  412/s  ETA 35 min");
     assert_string_equal(
         tseed_ctl_progress(
             document("{\"tilesTotal\":9,\"tilesProcessed\":0,\"tilesPerSecond\":null,"
                      "\"secondsRemaining\":null}"),
-            NULL, pool),
+            NULL),
         "0.0 %  0/9 tiles");
 }
 
@@ -272,7 +292,7 @@ static void test_progress__says_what_a_task_waits_for(void **state)
                                  "\"reasonCode\":\"QUOTA\"}");
 
     (void)state;
-    assert_string_equal(said(tseed_ctl_progress(task, NULL, pool)), "<33.3 %  3/9 tiles  full?>\n");
+    assert_string_equal(said(tseed_ctl_progress(task, NULL)), "<33.3 %  3/9 tiles  full?>\n");
     assert_true(tseed_ctl_is_at_quota(task));
     assert_true(tseed_ctl_is_at_quota(document("{\"reasonCode\":\"FREE_SPACE\"}")));
     assert_false(tseed_ctl_is_at_quota(
@@ -285,14 +305,50 @@ static void test_progress__ends_with_a_result(void **state)
     (void)state;
     assert_string_equal(
         tseed_ctl_result(document("{\"id\":7,\"state\":\"DONE\",\"reason\":null,\"tilesTotal\":341,"
-                                  "\"tilesProcessed\":341,\"tilesMade\":329,\"tilesSkipped\":12}"),
-                         pool),
+                                  "\"tilesProcessed\":341,\"tilesMade\":329,\"tilesSkipped\":12}")),
         "task 7 done: 341 of 341 tiles, 329 made, 12 skipped");
     assert_string_equal(
         tseed_ctl_result(document("{\"id\":8,\"state\":\"ABORTED\",\"reason\":\"terminated by me\","
-                                  "\"tilesTotal\":9,\"tilesProcessed\":4,\"tilesFailed\":4}"),
-                         pool),
+                                  "\"tilesTotal\":9,\"tilesProcessed\":4,\"tilesFailed\":4}")),
         "task 8 aborted: 4 of 9 tiles, 4 failed; terminated by me");
+}
+
+/* ---- templates ---- */
+
+static const struct {
+    const char *template, *said;
+} templates[] = {
+    {"{a} {z} {z|-} {n|}!", "x ? - !"},
+    {"{list} {list|-} {o} {none|-}", "1, 2 1, 2 A=b, C= -"},
+    {"{o.A}/{z.A|-}", "b/-"},
+    {"{big:count} {big:bytes} {zero:count} {z|0:count} {a|-:count}", "12.3k 12.1 KiB 0 0 -"},
+    {"{big:size} {more:size} {half:rate} {big:time} {half:lease}",
+     "12.1 KiB 888.2 PiB 0.5/s 3 h 26 min 0.5 s"},
+    {"{half|none:of/zero} {five:of/big}", "none 0.0 %"},
+    {"[{zero:positive} a][, {five:positive} b][, {zero:number}][ {z}][{e}]{a}", ", 5 bx"},
+    {"{rows*{id}-{z|x}}|{empty*{id}}|", "1-x, 2-x||"},
+    {"{rows*{id}[ {name}]}", "1 a, 2"},
+};
+
+static void test_template__takes_members(void **state)
+{
+    json_object *object =
+        document("{\"a\":\"x\",\"n\":null,\"list\":[1,2],\"o\":{\"A\":\"b\",\"C\":null},\"e\":\"\","
+                 "\"big\":12345,\"zero\":0,\"five\":5,\"half\":0.5,\"more\":1e18,\"empty\":[],"
+                 "\"rows\":[{\"id\":1,\"name\":\"a\"},{\"id\":2}]}");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(templates) / sizeof(*templates); i++) {
+        assert_string_equal(tseed_ctl_fill(object, templates[i].template), templates[i].said);
+    }
+}
+
+static int setup(void **state)
+{
+    const int code = setup_group(state);
+
+    tseed_ctl.pool = pool;
+    return code;
 }
 
 int main(void)
@@ -309,11 +365,12 @@ int main(void)
         cmocka_unit_test(test_members__of_what_is_no_document),
         cmocka_unit_test(test_members__fill_no_memory),
         cmocka_unit_test(test_members__of_the_status_list),
+        cmocka_unit_test(test_template__takes_members),
         cmocka_unit_test(test_progress__is_one_line),
         cmocka_unit_test(test_progress__leaves_out_what_is_not_known),
         cmocka_unit_test(test_progress__says_what_a_task_waits_for),
         cmocka_unit_test(test_progress__ends_with_a_result),
     };
 
-    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+    return cmocka_run_group_tests(tests, setup, teardown_group);
 }
