@@ -88,10 +88,11 @@ apr_status_t tseed_cache_tileset(tseed_book_tileset_t **booked, tseed_cache_t *c
     return *booked ? APR_SUCCESS : enter_new(booked, cache, tileset, print);
 }
 
-void tseed_cache_keep(tseed_book_tileset_t *booked)
+void tseed_cache_keep(tseed_cache_t *cache, tseed_book_tileset_t *booked)
 {
     if (booked->record.by_reading || booked->is_leaving) {
-        booked->record.by_reading = booked->is_leaving = 0;
+        tseed_book_set_leaving(cache->book, booked, 0);
+        booked->record.by_reading = 0;
         booked->changed = 1;
     }
 }

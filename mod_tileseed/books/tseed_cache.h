@@ -57,7 +57,7 @@ apr_status_t tseed_cache_tileset(tseed_book_tileset_t **booked, tseed_cache_t *c
                                  const tseed_tileset_t *tileset);
 
 /* A seed request wants a tile set: it does not give way to others. */
-void tseed_cache_keep(tseed_book_tileset_t *booked);
+void tseed_cache_keep(tseed_cache_t *cache, tseed_book_tileset_t *booked);
 
 /* Takes bare tile sets, of tseed_book_tileset_t *, out of the database and the book. Nothing else
  * points to them. Fails when the database does: then all of them stay. */

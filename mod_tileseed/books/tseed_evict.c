@@ -18,22 +18,24 @@
 #include "books/tseed_evict_plan.h"
 #include "state/tseed_books.h"
 
-#define RETRY      (10 * APR_USEC_PER_SEC)
-#define SAY_EVERY  (60 * APR_USEC_PER_SEC)
-#define BREAK      (60 * APR_USEC_PER_SEC) /* without removals: the next clean-up is another one */
-#define LOOK_AGAIN (APR_USEC_PER_SEC / 50)
-#define LEAVERS    8 /* pages at once, at most */
+#define RETRY         (10 * APR_USEC_PER_SEC)
+#define SAY_EVERY     (60 * APR_USEC_PER_SEC)
+#define BREAK         (60 * APR_USEC_PER_SEC) /* without removals: the next clean-up is another one */
+#define LOOK_AGAIN    (APR_USEC_PER_SEC / 50)
+#define LEAVERS       8                /* pages at once, at most */
+#define LEAVERS_AGAIN APR_USEC_PER_SEC /* when jobs hold the pages that are left */
 
 struct tseed_evict_t {
     tseed_evict_uses_t uses;
     tseed_evict_plan_t *plan;
-    int is_known;           /* all that was there at the start is booked */
-    apr_time_t not_before;  /* monotonic */
-    apr_time_t stuck_since; /* monotonic: jobs write in all pages that may go; 0: no such thing */
-    apr_time_t spare_until; /* monotonic; 0: no tile set is spared */
-    int unsaid;             /* pages that went since the last line about it */
-    apr_time_t say_at;      /* monotonic */
-    apr_time_t removed_at;  /* the last of them, monotonic; 0: none by this seeder */
+    int is_known;             /* all that was there at the start is booked */
+    apr_time_t not_before;    /* monotonic */
+    apr_time_t leavers_after; /* monotonic: no page of a tile set that leaves goes before */
+    apr_time_t stuck_since;   /* monotonic: jobs write in all pages that may go; 0: no such thing */
+    apr_time_t spare_until;   /* monotonic; 0: no tile set is spared */
+    int unsaid;               /* pages that went since the last line about it */
+    apr_time_t say_at;        /* monotonic */
+    apr_time_t removed_at;    /* the last of them, monotonic; 0: none by this seeder */
     tseed_client_t client;
 };
 
@@ -206,11 +208,15 @@ static void remove_leavers(tseed_evict_t *evict)
     tseed_book_page_t leavers[LEAVERS];
     const int workers = tseed_cleaner_workers(evict->uses.cache->cleaner);
     const int idle = workers - tseed_evict_plan_leaving(evict->plan);
-    const size_t count =
-        idle > 0 ? tseed_book_leavers(leavers, (size_t)(idle < LEAVERS ? idle : LEAVERS),
-                                      evict->uses.cache->book)
-                 : 0;
+    const size_t most = idle < LEAVERS ? (size_t)(idle > 0 ? idle : 0) : LEAVERS;
+    const apr_time_t now = tseed_clock_monotonic();
+    size_t count;
 
+    if (now < evict->leavers_after) {
+        return;
+    }
+    count = tseed_book_leavers(leavers, most, evict->uses.cache->book);
+    evict->leavers_after = count < most ? now + LEAVERS_AGAIN : 0;
     for (size_t i = 0; i < count && remove_page(evict, &leavers[i]); i++) {
         tseed_evict_plan_begin(evict->plan, &leavers[i].usage);
     }

@@ -158,6 +158,7 @@ int tseed_book_is_bare(const tseed_book_tileset_t *booked)
 void tseed_book_remove(tseed_book_t *book, tseed_book_tileset_t *booked)
 {
     assert(tseed_book_is_bare(booked));
+    tseed_book_set_leaving(book, booked, 0);
     apr_hash_set(book->prints, &booked->record.print, sizeof(booked->record.print), NULL);
     APR_ARRAY_IDX(book->tilesets, booked->number, tseed_book_tileset_t *) = NULL;
     free(booked->texts);

@@ -55,8 +55,8 @@ typedef struct {
     int64_t entries;  /* pages that the book has, empty ones too */
     unsigned number;  /* 0, 1, 2, …; that of a removed tile set is given again */
     int is_open;      /* it has a value that the filters do not list; set from outside */
-    int is_leaving;   /* all its pages are to be removed; likewise */
-    int is_late;      /* the recount has left it out, as its store hangs; likewise */
+    int is_leaving;   /* all its pages are to be removed: tseed_book_set_leaving */
+    int is_late;      /* the recount has left it out, as its store hangs; set from outside */
     uint64_t maker;   /* which client's request has made it; 0: unknown; likewise */
     char *texts;      /* private to the quota room: those of the record */
     uint32_t *trees;  /* private to the quota room: by level; NULL until there is a page */
@@ -318,9 +318,13 @@ tseed_book_tileset_t *tseed_book_least_used(const tseed_book_t *book,
                                                              const void *baton),
                                             const void *baton);
 
+/* All pages of a tile set are to be removed, or are to stay. */
+void tseed_book_set_leaving(tseed_book_t *book, tseed_book_tileset_t *booked, int is_leaving);
+
 /* Gives up to `most` pages of tile sets that are leaving and not spared, without pages that jobs
- * hold. Returns how many. One pass over all pages. */
-size_t tseed_book_leavers(tseed_book_page_t *leavers, size_t most, const tseed_book_t *book);
+ * hold. Returns how many; fewer than `most`: there are no more now. Goes on where the last call has
+ * ended, so that each page is looked at once a round; no page, while no tile set is leaving. */
+size_t tseed_book_leavers(tseed_book_page_t *leavers, size_t most, tseed_book_t *book);
 
 /* Whether a victim is as it was when it was chosen: there, not pinned, not used since. */
 int tseed_book_is_victim(const tseed_book_t *book, const tseed_book_page_t *victim);

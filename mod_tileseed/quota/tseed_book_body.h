@@ -34,6 +34,8 @@ struct tseed_book_t {
     size_t pinned;           /* entries with pins */
     int64_t pages, in_doubt; /* sums of all tile sets */
     unsigned incomplete;     /* tile sets */
+    unsigned leaving;        /* tile sets */
+    uint32_t next_leaver;    /* the entry at which tseed_book_leavers goes on */
     uint64_t writing[1024];  /* a bit for each value of tseed_page_entry_t.writer: that task runs */
 };
 

@@ -208,16 +208,30 @@ tseed_book_tileset_t *tseed_book_least_used(const tseed_book_t *book,
     return least;
 }
 
-size_t tseed_book_leavers(tseed_book_page_t *leavers, size_t most, const tseed_book_t *book)
+void tseed_book_set_leaving(tseed_book_t *book, tseed_book_tileset_t *booked, int is_leaving)
 {
+    book->leaving += (unsigned)(is_leaving - booked->is_leaving);
+    booked->is_leaving = is_leaving;
+}
+
+static int is_leaver(const tseed_book_t *book, const tseed_page_entry_t *entry)
+{
+    return entry->flags & TSEED_ENTRY_USED && entry->names > 0 && entry->holds == 0 &&
+           tseed_book_tileset_of(book, entry)->is_leaving &&
+           !tseed_book_tileset_of(book, entry)->spared;
+}
+
+size_t tseed_book_leavers(tseed_book_page_t *leavers, size_t most, tseed_book_t *book)
+{
+    const uint32_t end = book->leaving > 0 ? book->table.end : 0;
     size_t count = 0;
 
-    for (uint32_t i = 0; i < book->table.end && count < most; i++) {
-        const tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
+    for (uint32_t seen = 0; seen < end && count < most; seen++) {
+        const tseed_page_entry_t *entry;
 
-        if (entry->flags & TSEED_ENTRY_USED && entry->names > 0 && entry->holds == 0 &&
-            tseed_book_tileset_of(book, entry)->is_leaving &&
-            !tseed_book_tileset_of(book, entry)->spared) {
+        book->next_leaver = book->next_leaver < end ? book->next_leaver : 0;
+        entry = tseed_page_table_get(&book->table, book->next_leaver++);
+        if (is_leaver(book, entry)) {
             look(&leavers[count++], book, entry);
         }
     }

@@ -243,9 +243,9 @@ static uint64_t greatest_maker(const tseed_open_tilesets_t *open, const char *la
     return greatest;
 }
 
-static void leave(tseed_book_tileset_t *booked, const char *why)
+static void leave(tseed_open_tilesets_t *open, tseed_book_tileset_t *booked, const char *why)
 {
-    booked->is_leaving = 1;
+    tseed_book_set_leaving(open->uses.cache->book, booked, 1);
     tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS,
               "all tiles of %s, which requests for tiles have made, are removed: %s",
               booked->record.key, why);
@@ -268,7 +268,7 @@ void tseed_open_tilesets_settle(tseed_open_tilesets_t *open, const tseed_book_ti
         if (!leaver) {
             return;
         }
-        leave(leaver, "the layer has more tile sets than TileSeedMaxTileSets allows for");
+        leave(open, leaver, "the layer has more tile sets than TileSeedMaxTileSets allows for");
     }
 }
 
@@ -283,7 +283,7 @@ static void drop(tseed_open_tilesets_t *open, const char *layers)
 
         for (unsigned i = 0; (booked = tseed_book_next(open->uses.cache->book, &i)) != NULL; i++) {
             if (is_leaver(booked, &(leavers_t){name, 0})) {
-                leave(booked, "somebody wants it");
+                leave(open, booked, "somebody wants it");
                 dropped++;
             }
         }

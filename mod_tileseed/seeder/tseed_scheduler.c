@@ -67,7 +67,7 @@ static apr_status_t run_resolve(tseed_scheduler_t *scheduler, tseed_run_t *run)
         rv = tseed_cache_tileset(&run->booked, scheduler->uses.cache, &run->tileset);
     }
     if (!run->gone && rv == APR_SUCCESS && run->task->type != TSEED_TRUNCATE) {
-        tseed_cache_keep(run->booked);
+        tseed_cache_keep(scheduler->uses.cache, run->booked);
     }
     return rv;
 }

@@ -143,7 +143,7 @@ static void test_book_tilesets__that_leave_give_their_pages(void **state)
     put(first, &tiles, 100);
     put(second, &tiles, 100);
     assert_int_equal(tseed_book_leavers(found, 4, book), 0);
-    second->is_leaving = 1;
+    tseed_book_set_leaving(book, second, 1);
     second->spared = 1;
     assert_int_equal(tseed_book_leavers(found, 4, book), 0);
     second->spared = 0;
@@ -152,6 +152,27 @@ static void test_book_tilesets__that_leave_give_their_pages(void **state)
     tseed_book_hold(book, second, &page);
     assert_int_equal(tseed_book_leavers(found, 4, book), 0);
     tseed_book_drop(book, second, &page);
+    tseed_book_set_leaving(book, second, 0);
+    assert_int_equal(tseed_book_leavers(found, 4, book), 0);
+}
+
+static void test_book_tilesets__that_leave_have_their_turn(void **state)
+{
+    tseed_book_tileset_t *had;
+
+    (void)state;
+    put(first, &tiles, 100);
+    put(second, &tiles, 100);
+    tseed_book_set_leaving(book, first, 1);
+    tseed_book_set_leaving(book, second, 1);
+    for (int round = 0; round < 2; round++) {
+        tseed_book_page_t found;
+
+        assert_int_equal(tseed_book_leavers(&found, 1, book), 1);
+        had = found.booked;
+        assert_int_equal(tseed_book_leavers(&found, 1, book), 1);
+        assert_ptr_not_equal(found.booked, had);
+    }
 }
 
 static void test_book_tilesets__are_numbered(void **state)
@@ -296,6 +317,8 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(test_book_tilesets__that_are_used_least, setup, teardown),
         cmocka_unit_test_setup_teardown(test_book_tilesets__that_leave_give_their_pages, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_book_tilesets__that_leave_have_their_turn, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_book_tilesets__that_are_not_complete_are_next, setup,
                                         teardown),
