@@ -23,8 +23,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_inherited.h \
 	%D%/tseed_jobs.c \
 	%D%/tseed_jobs.h \
-	%D%/tseed_known.c \
-	%D%/tseed_known.h \
 	%D%/tseed_lapsed.c \
 	%D%/tseed_lapsed.h \
 	%D%/tseed_marks.c \
@@ -37,10 +35,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_page_jobs.h \
 	%D%/tseed_page_loader.c \
 	%D%/tseed_page_loader.h \
-	%D%/tseed_prune.c \
-	%D%/tseed_prune.h \
-	%D%/tseed_pruned_set.c \
-	%D%/tseed_pruned_set.h \
 	%D%/tseed_purge.c \
 	%D%/tseed_purge.h \
 	%D%/tseed_quota_wait.c \

@@ -240,18 +240,6 @@ static int is_renewal(tseed_job_t *job)
            !is_mere_look && !job->run->is_background && job->run->task->type == TSEED_RESEED;
 }
 
-/* Nothing is learnt from an answer of before a truncate, or where writes have failed meanwhile. Its
- * tiles may have been written. */
-static void learn(tseed_holds_t *holds, tseed_job_t *job)
-{
-    if (job->is_stale || job->run->is_doubtful) { /* the task's end advises a reseed */
-        tseed_origins_forget(holds->uses.origins, job);
-    } else {
-        tseed_origins_take(holds->uses.origins, job);
-        tseed_prune_take(holds->uses.prune, job);
-    }
-}
-
 void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
 {
     const tseed_writer_t writer = {job->run->task->id, tseed_holds_date(holds)};
@@ -273,9 +261,6 @@ void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
     }
     if (job->is_detached) {
         book_detached(holds, job);
-    }
-    if (job->stage == TSEED_STAGE_CUT) {
-        learn(holds, job);
     }
     if (job->stage == TSEED_STAGE_CUT && is_renewal(job)) {
         for_pages(holds, job, renew);

@@ -8,7 +8,6 @@
 #include "books/tseed_cache.h"
 #include "books/tseed_marks.h"
 #include "books/tseed_origins.h"
-#include "books/tseed_prune.h"
 #include "work/tseed_clients.h"
 #include "work/tseed_context.h"
 #include "work/tseed_run.h"
@@ -25,7 +24,6 @@ typedef struct {
     tseed_marks_t *marks;
     tseed_durable_t *durable;
     tseed_origins_t *origins;
-    tseed_prune_t *prune;
 } tseed_holds_uses_t;
 
 /* Makes the holds in the context's pool. `uses` is copied. */

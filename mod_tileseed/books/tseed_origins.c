@@ -228,7 +228,7 @@ static void ask(tseed_origins_t *origins, tseed_job_t *job, const char *address)
     job->request = tseed_digest(address, strlen(address), job->seed);
     job->known = known ? known->digest : 0;
     job->condition[0] = '\0';
-    if (known && known->request == job->request && !job->must_fetch &&
+    if (known && known->request == job->request && !tseed_job_must_fetch(job) &&
         tseed_run_leaves_unchanged(job->run)) {
         apr_cpystrn(job->condition, known->condition, sizeof(job->condition));
     }

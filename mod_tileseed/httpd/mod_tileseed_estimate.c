@@ -13,7 +13,7 @@
 
 #include "base/tseed_clock.h"
 #include "board/tseed_gauges.h"
-#include "books/tseed_known.h"
+#include "savings/tseed_known.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_estimate.h"
 #include "protocol/tseed_form.h"

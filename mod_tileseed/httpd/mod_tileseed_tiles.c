@@ -529,7 +529,7 @@ static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descrip
  * for one of its tiles. If the tile is removed before it can be opened here, the seeder is asked
  * again. */
 static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file, request_rec *r,
-                        const tseed_wanted_t *wanted, int is_pruned_only)
+                        const tseed_wanted_t *wanted, int is_shade_only)
 {
     const tseed_tileset_t *tileset = &wanted->served->tileset;
     const tseed_question_t question = {.layer = tileset->layer->name,
@@ -538,7 +538,7 @@ static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file
                                        .parameters = tileset->parameters,
                                        .tile = wanted->tile,
                                        .client = r->useragent_ip,
-                                       .is_pruned_only = is_pruned_only};
+                                       .is_shade_only = is_shade_only};
     const apr_time_t begun = tseed_clock_monotonic();
     tseed_wait_t wait;
     const tseed_cancel_t cancel = tseed_wait_begin(&wait, r);
@@ -581,12 +581,12 @@ static int send_judged(request_rec *r, const tseed_wanted_t *wanted, apr_file_t 
 
 /* A tile that somebody else has made meanwhile is a hit. DECLINED: only a pruned tile is wanted,
  * and it is none. */
-static int fetch(request_rec *r, const tseed_wanted_t *wanted, int is_pruned_only)
+static int fetch(request_rec *r, const tseed_wanted_t *wanted, int is_shade_only)
 {
     tseed_reply_t reply;
     apr_file_t *file;
     int descriptor;
-    apr_status_t rv = ask(&reply, &descriptor, &file, r, wanted, is_pruned_only);
+    apr_status_t rv = ask(&reply, &descriptor, &file, r, wanted, is_shade_only);
 
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, rv, r,
@@ -597,12 +597,12 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted, int is_pruned_onl
         return send_judged(r, wanted, file, -1,
                            reply.upstream > 0 ? TSEED_OUTCOME_MADE : TSEED_OUTCOME_HIT);
     }
-    if (reply.outcome == TSEED_MISS_PASSED || reply.outcome == TSEED_MISS_PRUNED) {
+    if (reply.outcome == TSEED_MISS_PASSED || reply.outcome == TSEED_MISS_SHADE) {
         return send_judged(r, wanted, NULL, descriptor,
                            reply.outcome == TSEED_MISS_PASSED ? TSEED_OUTCOME_UNSTORED
                                                               : TSEED_OUTCOME_HIT);
     }
-    return is_pruned_only && reply.outcome == TSEED_MISS_REFUSED ? DECLINED
+    return is_shade_only && reply.outcome == TSEED_MISS_REFUSED ? DECLINED
                                                                  : send_reason(r, wanted, &reply);
 }
 

@@ -4,7 +4,6 @@
 #include "pipeline/tseed_dispatch.h"
 
 #include "base/tseed_clock.h"
-#include "pipeline/tseed_derive.h"
 #include "tiling/tseed_range.h"
 
 #define ANSWERS_OF_WORKER 2 /* the one that it cuts and its next */
@@ -18,68 +17,34 @@ struct tseed_dispatch_t {
 };
 
 /* The job of a position. NULL: another run is at work there. */
-static tseed_job_t *take_position(tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position)
+static tseed_job_t *take_position(tseed_dispatch_t *dispatch, tseed_run_t *run,
+                                  const tseed_request_t *request, int64_t position)
 {
     tseed_job_t *job = tseed_flow_begin(dispatch->uses.flow, run, position,
                                         tseed_ends_sink(dispatch->uses.ends));
 
     if (job) {
         tseed_run_hand_out(run, position);
-        tseed_prune_begin(dispatch->uses.prune, job);
+        tseed_savings_begin(dispatch->uses.savings, job, request);
     }
     return job;
 }
 
-/* Whether a position of the cell of another one may be fetched together with it. */
-static int may_join(const tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position)
+/* The jobs of a request, as a list that begins with its lowest. NULL: other runs are at work there.
+ */
+static tseed_job_t *take_positions(tseed_dispatch_t *dispatch, tseed_run_t *run,
+                                   const tseed_request_t *request)
 {
-    return tseed_run_is_free(run, position) &&
-           !tseed_prune_has(dispatch->uses.prune, run, position);
-}
-
-/* The jobs of the cell that a free position lies in, as a list that begins with its lowest. NULL:
- * another run is at work there. */
-static tseed_job_t *take_cell(tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position,
-                              const tseed_choice_t *choice)
-{
-    int64_t found[TSEED_CELL_MOST] = {position};
-    int count = choice->cell.columns * choice->cell.rows > 1
-                    ? tseed_cells_at(found, &run->positions, position, choice->cell)
-                    : 1;
     tseed_job_t *list = NULL;
 
-    while (count-- > 0) {
-        tseed_job_t *job = found[count] == position || may_join(dispatch, run, found[count])
-                               ? take_position(dispatch, run, found[count])
-                               : NULL;
+    for (int i = request->count - 1; i >= 0; i--) {
+        tseed_job_t *job = take_position(dispatch, run, request, request->positions[i]);
 
         if (job) {
-            job->step = choice->step;
-            job->why = (uint8_t)choice->why;
             list = tseed_join_push(list, job);
         }
     }
     return list;
-}
-
-static tseed_choice_t choose(const tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position)
-{
-    const tseed_metatile_t metatile = tseed_run_metatile(run, position);
-    tseed_cell_shape_t before = {0, 0};
-
-    if (tseed_prune_has(dispatch->uses.prune, run, position)) {
-        return (tseed_choice_t){{1, 1}, -1, TSEED_SIZE_ALONE}; /* a look */
-    }
-    if (tseed_sizing_may_join(dispatch->uses.sizing, run, metatile.whole.z)) {
-        before = tseed_sharing_cell(dispatch->uses.sharing, run, &metatile);
-    }
-    if (before.columns > 0) {
-        return (tseed_choice_t){before, -1, TSEED_SIZE_AS_BEFORE};
-    }
-    if (tseed_run_leaves_unchanged(run) && run->tileset.layer->most_width > 0) {
-        before = tseed_origins_cell(dispatch->uses.origins, run, &metatile);
-    }
-    return tseed_sizing_choose(dispatch->uses.sizing, run, position, before);
 }
 
 /* Whether a metatile must not be derived before a truncate is done. */
@@ -111,32 +76,28 @@ static int is_lost_below(const tseed_dispatch_t *dispatch, tseed_run_t *run,
 
 static int begin_metatiles(tseed_dispatch_t *dispatch, tseed_run_t *run)
 {
-    const int64_t position = tseed_prune_next(dispatch->uses.prune, run);
+    tseed_request_t request;
     tseed_metatile_t metatile;
-    tseed_choice_t choice;
     tseed_job_t *list;
     int is_lost;
 
-    if (position < 0) {
+    tseed_savings_next(&request, dispatch->uses.savings, run);
+    if (request.count == 0) {
         tseed_ends_settle(dispatch->uses.ends, run);
         return 0;
     }
-    metatile = tseed_run_metatile(run, position);
-    if (tseed_derive_waits(run, metatile.whole.z) || is_barred(dispatch, run, &metatile)) {
-        return 0;
-    }
-    is_lost = is_lost_below(dispatch, run, &metatile);
+    metatile = tseed_run_metatile(run, request.positions[0]);
+    is_lost = is_barred(dispatch, run, &metatile) ? -1 : is_lost_below(dispatch, run, &metatile);
     if (is_lost < 0) {
         return 0;
     }
-    choice = choose(dispatch, run, position);
-    run->is_sizing = choice.why == TSEED_SIZE_TRIAL ||
-                     (choice.why == TSEED_SIZE_MEMORY && tseed_run_is_new(run));
-    list = take_cell(dispatch, run, position, &choice);
+    run->is_sizing = request.why == TSEED_SIZE_TRIAL ||
+                     (request.why == TSEED_SIZE_MEMORY && tseed_run_is_new(run));
+    list = take_positions(dispatch, run, &request);
     if (!list) {
         return 0;
     }
-    tseed_flow_start(dispatch->uses.flow, list, run->task->type == TSEED_SEED, choice.cell,
+    tseed_flow_start(dispatch->uses.flow, list, run->task->type == TSEED_SEED, request.cell,
                      is_lost ? "a metatile that it is derived from has failed" : NULL);
     return 1;
 }
@@ -316,7 +277,7 @@ static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now
     if (run->task->type == TSEED_TRUNCATE) {
         return begin_level(dispatch, run);
     }
-    if (tseed_sharing_waits(dispatch->uses.sharing, run, now)) {
+    if (tseed_savings_wait(dispatch->uses.savings, run, now)) {
         return 0;
     }
     if (may_follow(run) && follow_partner(dispatch, run)) {

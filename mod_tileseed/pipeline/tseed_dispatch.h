@@ -13,7 +13,6 @@
 
 #include "books/tseed_cache.h"
 #include "books/tseed_marks.h"
-#include "books/tseed_prune.h"
 #include "pipeline/tseed_ends.h"
 
 typedef struct tseed_dispatch_t tseed_dispatch_t;
@@ -27,11 +26,8 @@ typedef struct {
     const tseed_marks_t *marks;
     tseed_flow_t *flow;
     tseed_ends_t *ends;
-    tseed_sizing_t *sizing;
-    tseed_sharing_t *sharing;
-    tseed_origins_t *origins;
+    tseed_savings_t *savings;
     tseed_holds_t *holds;
-    tseed_prune_t *prune;
     const tseed_cutoff_t *cutoff;
 } tseed_dispatch_uses_t;
 

@@ -18,7 +18,6 @@
 #include "base/tseed_text.h"
 #include "board/tseed_counters.h"
 #include "board/tseed_traces.h"
-#include "pipeline/tseed_join.h"
 
 #define BACK_OFF_FIRST APR_USEC_PER_SEC
 #define BACK_OFF_MOST  (30 * APR_USEC_PER_SEC)
@@ -527,7 +526,7 @@ static void fail(void *module, tseed_job_t *job)
 static void part(tseed_ends_t *ends, tseed_job_t *leader)
 {
     if (was_there(ends, leader)) {
-        tseed_sizing_fail(ends->uses.sizing, leader);
+        tseed_savings_fail(ends->uses.savings, leader);
     }
     leader->doubted = 0; /* the request was: its metatiles are not */
     tseed_join_part(&leader->run->wanted, leader);
@@ -701,7 +700,7 @@ void tseed_ends_drain(tseed_ends_t *ends, tseed_run_t *run)
     }
     atomic_store(&run->stopped, 1);
     tseed_fetcher_cancel(ends->uses.context->fetcher, run);
-    tseed_sharing_drain(ends->uses.sharing, run);
+    tseed_savings_drain(ends->uses.savings, run);
     while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
         discard(ends, job);
     }
@@ -796,7 +795,7 @@ void tseed_ends_tick(void *module, apr_time_t now)
             run->working > 0 && tseed_workers_is_hung(ends->uses.context->workers, run);
     }
     end_troubles(ends);
-    tseed_sharing_tick(ends->uses.sharing);
+    tseed_savings_tick(ends->uses.savings);
 }
 
 /* ---- the module ---- */

@@ -31,8 +31,7 @@ typedef struct {
     tseed_session_t *session;
     const tseed_runs_t *runs;
     tseed_jobs_t *jobs;
-    tseed_sizing_t *sizing;
-    tseed_sharing_t *sharing;
+    tseed_savings_t *savings;
     tseed_quota_wait_t *quota_wait;
     const tseed_display_t *display;
 } tseed_ends_uses_t;

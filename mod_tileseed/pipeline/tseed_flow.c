@@ -14,8 +14,6 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_memory.h"
-#include "pipeline/tseed_derive.h"
-#include "pipeline/tseed_join.h"
 #include "pipeline/tseed_upstreams.h"
 #include "source/tseed_source.h"
 #include "work/tseed_portion.h"
@@ -210,10 +208,18 @@ static int64_t pixels_of(const tseed_job_t *job)
     return (int64_t)job->width * job->height;
 }
 
+/* The picture of a derived metatile counts among the answers of its run. */
+static int64_t derived_pixels_of(const tseed_job_t *job)
+{
+    const tseed_gridset_t *gridset = job->run->positions.gridset;
+
+    return tseed_range_count(&job->metatile.wanted) * gridset->tile_width * gridset->tile_height;
+}
+
 /* What was made of a stale answer is out of date as well. */
 static void begin_get(tseed_job_t *leader)
 {
-    for (tseed_job_t *job = tseed_join_chain(leader); job; job = job->joined) {
+    for (tseed_job_t *job = leader; job; job = job->joined) {
         if (job->is_stale) {
             memset(job->written, 0, sizeof(job->written));
             job->plain.colours = TSEED_COLOURS_UNKNOWN;
@@ -247,9 +253,7 @@ static void ask_upstream(tseed_flow_t *flow, tseed_job_t *job)
     int is_shared;
 
     set_url(flow, job, address);
-    tseed_origins_ask(flow->uses.origins, job, job->url);
-    is_shared = tseed_sharing_ask(flow->uses.sharing, job, address);
-    tseed_sizing_begin(flow->uses.sizing, job);
+    is_shared = tseed_savings_ask(flow->uses.savings, job, address);
     tseed_jobs_forget_answer(&job->transfer);
     job->transfer.url = job->url;
     job->transfer.upstream = source->addresses[address].upstream;
@@ -265,9 +269,11 @@ static void ask_upstream(tseed_flow_t *flow, tseed_job_t *job)
 
 void tseed_flow_get(tseed_flow_t *flow, tseed_job_t *job)
 {
-    begin_get(job);
-    if (tseed_derive_is(job)) {
-        tseed_derive_prepare(job, flow->uses.origins);
+    begin_get(tseed_join_chain(job));
+    if (tseed_savings_derives(job)) {
+        tseed_savings_derive(flow->uses.savings, job);
+        job->run->deriving++;
+        job->run->pixels_expected += derived_pixels_of(job);
         tseed_flow_work(flow, job, TSEED_STAGE_DERIVE);
     } else {
         ask_upstream(flow, job);
@@ -276,22 +282,16 @@ void tseed_flow_get(tseed_flow_t *flow, tseed_job_t *job)
 
 int tseed_flow_follow(tseed_flow_t *flow, tseed_job_t *job)
 {
-    tseed_shared_request_t *request;
-    tseed_range_t asked;
+    struct tseed_shared_request_t *request;
     int address;
 
-    if (tseed_derive_is(job)) {
-        return 0;
-    }
-    request = tseed_sharing_find(flow->uses.sharing, tseed_join_chain(job), &asked, &address);
+    request = tseed_savings_partner(flow->uses.savings, tseed_join_chain(job), &address);
     if (!request) {
         return 0;
     }
     begin_get(job);
-    job->asked = asked;
     set_url(flow, job, address);
-    tseed_origins_ask(flow->uses.origins, job, job->url);
-    return tseed_sharing_follow(flow->uses.sharing, request, job);
+    return tseed_savings_follow(flow->uses.savings, request, job);
 }
 
 void tseed_flow_cut(tseed_job_t *leader)
@@ -334,7 +334,7 @@ static void arrive(tseed_flow_t *flow, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
-    tseed_sharing_arrive(flow->uses.sharing, job);
+    tseed_savings_came(flow->uses.savings, job);
     tseed_source_settle(&run->tileset.layer->source, &job->transfer);
     if (!job->follows) {
         run->fetching--;
@@ -366,7 +366,7 @@ static void fail(tseed_flow_t *flow, tseed_job_t *leader)
     memcpy(leader->cause, transfer->cause, sizeof(leader->cause));
     tseed_health_take(flow->uses.health, leader, tseed_clock_monotonic());
     if (leader->joined && may_be_too_large(transfer) && !tseed_run_is_refused(leader->run)) {
-        tseed_sizing_fail(flow->uses.sizing, leader);
+        tseed_savings_fail(flow->uses.savings, leader);
     }
     if (leader->joined && transfer->result != TSEED_FETCH_AWAY) {
         tseed_jobs_forget_answer(&leader->transfer);
@@ -378,11 +378,9 @@ static void fail(tseed_flow_t *flow, tseed_job_t *leader)
 
 static void fetched(tseed_flow_t *flow, tseed_job_t *leader)
 {
-    const int follows = leader->follows;
     tseed_verdict_t verdict;
 
     arrive(flow, leader);
-    leader->follows = 0;
     verdict = tseed_flow_judge(leader);
     if (verdict == TSEED_FLOW_DROPPED) {
         leader->sink->discard(leader->sink->module, leader);
@@ -391,9 +389,7 @@ static void fetched(tseed_flow_t *flow, tseed_job_t *leader)
     } else if (verdict == TSEED_FLOW_FAILED) {
         fail(flow, leader);
     } else {
-        if (!follows) {
-            tseed_sizing_take(flow->uses.sizing, leader);
-        }
+        tseed_savings_took(flow->uses.savings, leader);
         tseed_flow_cut(leader);
     }
 }
@@ -505,14 +501,14 @@ static int is_stale(const tseed_job_t *leader)
  * date or lost meanwhile, or there is none yet, they wait to be fetched again. */
 static void cut_again(const piles_t *piles)
 {
-    const tseed_range_t asked = piles->keeper ? piles->keeper->asked : piles->ready->asked;
-    tseed_job_t *list = tseed_join_chain(piles->ready);
+    tseed_job_t *list = piles->ready;
     tseed_run_t *run = list->run;
     int is_lost;
 
+    tseed_join_resume(list, piles->keeper);
     if (piles->keeper) {
-        tseed_join_hand_over(list, piles->keeper);
-        list->asked = asked; /* the answer is still all of it */
+        list->width = piles->keeper->width;
+        list->height = piles->keeper->height;
     }
     is_lost = is_stale(list) || list->stage == TSEED_STAGE_DERIVE ||
               (list->stage == TSEED_STAGE_CUT && !piles->keeper);
@@ -535,6 +531,8 @@ static tseed_job_t *keep_answer(tseed_job_t *leader)
     }
     if (job) {
         tseed_join_hand_over(job, leader);
+        job->width = leader->width;
+        job->height = leader->height;
     }
     return job;
 }
@@ -545,7 +543,7 @@ static void fetch_otherwise(tseed_flow_t *flow, tseed_job_t *list, int was_joine
     tseed_run_t *run = list->run;
 
     if (list->joined) {
-        tseed_sizing_fail(flow->uses.sizing, tseed_join_chain(list));
+        tseed_savings_fail(flow->uses.savings, tseed_join_chain(list));
     }
     if (!was_joined) {
         list->sink->failed(list->sink->module, list);
@@ -563,6 +561,13 @@ static void recall(const tseed_flow_t *flow, tseed_job_t *job)
     }
 }
 
+/* Takes a DERIVE off its run's counts. */
+static void arrive_derived(tseed_job_t *job)
+{
+    job->run->deriving--;
+    job->run->pixels_expected -= derived_pixels_of(job);
+}
+
 /* Takes in what the worker has found or changed, before what becomes of the jobs. */
 static void take_in(const tseed_flow_t *flow, tseed_job_t *leader)
 {
@@ -570,9 +575,11 @@ static void take_in(const tseed_flow_t *flow, tseed_job_t *leader)
         if (job->stage == TSEED_STAGE_CHECK) {
             recall(flow, job);
         } else if (job->stage == TSEED_STAGE_DERIVE) {
-            tseed_derive_arrive(job, flow->uses.origins);
+            arrive_derived(job);
+            tseed_savings_took(flow->uses.savings, job);
         } else if (!job->is_unstored) {
             tseed_holds_book(flow->uses.holds, job);
+            tseed_savings_took(flow->uses.savings, job);
         }
     }
 }
@@ -586,13 +593,12 @@ static void worked(tseed_flow_t *flow, tseed_job_t *leader)
 
     run->working--;
     run->checking -= leader->stage == TSEED_STAGE_CHECK;
-    if (!tseed_derive_is(leader)) {
+    if (!tseed_savings_derives(leader)) {
         tseed_health_take(flow->uses.health, leader, tseed_clock_monotonic());
     }
     take_in(flow, leader);
     for (tseed_job_t *job = leader, *next; job; job = next, piles.coming--) {
-        next = job->joined;
-        job->leader = job->joined = NULL;
+        next = tseed_join_pop(job);
         carry_out(&piles, job);
     }
     tseed_join_queue(&run->wanted, piles.wanted, cell);

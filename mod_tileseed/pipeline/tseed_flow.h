@@ -16,10 +16,8 @@
 
 #include "books/tseed_holds.h"
 #include "books/tseed_jobs.h"
-#include "books/tseed_origins.h"
 #include "pipeline/tseed_health.h"
-#include "pipeline/tseed_sharing.h"
-#include "pipeline/tseed_sizing.h"
+#include "savings/tseed_savings.h"
 
 /* What becomes of a job whose stage is over, or that has just begun. */
 typedef enum {
@@ -67,9 +65,7 @@ typedef struct {
     const tseed_runs_t *runs;
     tseed_jobs_t *jobs;
     tseed_holds_t *holds;
-    tseed_origins_t *origins;
-    tseed_sizing_t *sizing;
-    tseed_sharing_t *sharing;
+    tseed_savings_t *savings;
     tseed_health_t *health;
 } tseed_flow_uses_t;
 

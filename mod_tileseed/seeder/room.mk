@@ -39,8 +39,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_parts.h \
 	%D%/tseed_portions.c \
 	%D%/tseed_portions.h \
-	%D%/tseed_pruned_tiles.c \
-	%D%/tseed_pruned_tiles.h \
 	%D%/tseed_quota_adoption.c \
 	%D%/tseed_quota_adoption.h \
 	%D%/tseed_relay.c \

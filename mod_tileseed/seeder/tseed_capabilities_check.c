@@ -28,7 +28,7 @@ struct tseed_capabilities_check_t {
     const tseed_context_t *context;
     const tseed_runs_t *runs;
     const tseed_display_t *display;
-    tseed_sizing_t *sizing;
+    tseed_savings_t *savings;
     tseed_client_t client;
     request_t *requests;
     apr_hash_t *warnings; /* layer -> lack_t */
@@ -90,7 +90,7 @@ static void compare(tseed_capabilities_check_t *check, const request_t *request,
     int width, height;
 
     tseed_capabilities_most(offered, &width, &height);
-    tseed_sizing_bound(check->sizing, layer->name, width, height);
+    tseed_savings_bound(check->savings, layer->name, width, height);
     if (lacks->nelts == 0) {
         return;
     }
@@ -219,14 +219,14 @@ static void tick(void *module, apr_time_t now)
 tseed_capabilities_check_t *tseed_capabilities_check_create(const tseed_context_t *context,
                                                             const tseed_runs_t *runs,
                                                             const tseed_display_t *display,
-                                                            tseed_sizing_t *sizing)
+                                                            tseed_savings_t *savings)
 {
     tseed_capabilities_check_t *check = apr_pcalloc(context->pool, sizeof(*check));
 
     check->context = context;
     check->runs = runs;
     check->display = display;
-    check->sizing = sizing;
+    check->savings = savings;
     check->client = (tseed_client_t){.module = check, .tick = tick};
     check->warnings = apr_hash_make(context->pool);
     return check;

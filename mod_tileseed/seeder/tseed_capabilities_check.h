@@ -9,7 +9,7 @@
 #define TSEED_CAPABILITIES_CHECK_H
 
 #include "books/tseed_marks.h"
-#include "pipeline/tseed_sizing.h"
+#include "savings/tseed_savings.h"
 
 typedef struct tseed_capabilities_check_t tseed_capabilities_check_t;
 
@@ -17,7 +17,7 @@ typedef struct tseed_capabilities_check_t tseed_capabilities_check_t;
 tseed_capabilities_check_t *tseed_capabilities_check_create(const tseed_context_t *context,
                                                             const tseed_runs_t *runs,
                                                             const tseed_display_t *display,
-                                                            tseed_sizing_t *sizing);
+                                                            tseed_savings_t *savings);
 /* Returns the record to enter among the clients; it lives as long as the check. */
 tseed_client_t *tseed_capabilities_check_client(tseed_capabilities_check_t *check);
 

@@ -160,14 +160,8 @@ static apr_status_t write_all(tseed_checkpoint_t *checkpoint, int all)
     if (rv == APR_SUCCESS) {
         rv = tseed_cache_write(checkpoint->uses.cache, save_of(all));
     }
-    if (rv == APR_SUCCESS && save_of(all) == TSEED_SAVE_ALL) {
-        rv = tseed_origins_write(checkpoint->uses.origins);
-    }
-    if (rv == APR_SUCCESS && save_of(all) == TSEED_SAVE_ALL) {
-        rv = tseed_prune_write(checkpoint->uses.prune);
-    }
     if (rv == APR_SUCCESS) {
-        rv = tseed_sizing_write(checkpoint->uses.sizing);
+        rv = tseed_savings_write(checkpoint->uses.savings, all);
     }
     if (rv == APR_SUCCESS) {
         return tseed_state_commit(checkpoint->uses.session->state);
@@ -332,7 +326,7 @@ static int has_something(const tseed_checkpoint_t *checkpoint, int all)
         dirty |= tseed_durable_progress(checkpoint->uses.durable, run) != NULL;
     }
     return checkpoint->uses.session->must_record || (all && dirty) ||
-           (all && tseed_prune_has_changes(checkpoint->uses.prune)) ||
+           (all && tseed_savings_has_changes(checkpoint->uses.savings)) ||
            tseed_cache_has_changes(checkpoint->uses.cache, save_of(all));
 }
 
@@ -354,11 +348,7 @@ void tseed_checkpoint_record(tseed_checkpoint_t *checkpoint, int all)
     tseed_session_works(checkpoint->uses.session);
     checkpoint->uses.session->must_record = 0;
     tseed_cache_saved(checkpoint->uses.cache, save_of(all));
-    if (save_of(all) == TSEED_SAVE_ALL) {
-        tseed_origins_saved(checkpoint->uses.origins);
-        tseed_prune_saved(checkpoint->uses.prune);
-    }
-    tseed_sizing_saved(checkpoint->uses.sizing);
+    tseed_savings_saved(checkpoint->uses.savings, all);
     checkpoint->uses.session->must_save = 0;
     dismiss_ended(checkpoint, all);
     tseed_ends_recorded(checkpoint->uses.ends);

@@ -22,9 +22,7 @@ typedef struct {
     tseed_runs_t *runs;
     tseed_cache_t *cache;
     tseed_durable_t *durable;
-    tseed_origins_t *origins;
-    tseed_prune_t *prune;
-    tseed_sizing_t *sizing;
+    tseed_savings_t *savings;
     const tseed_display_t *display;
     tseed_ends_t *ends;
     tseed_tasks_t *tasks;

@@ -118,7 +118,7 @@ static int write_letter(letter_t *letter, const tseed_question_t *question)
     add_number(letter, question->tile.x);
     add_number(letter, question->tile.y);
     add_number(letter, question->tileset);
-    add_number(letter, question->is_pruned_only);
+    add_number(letter, question->is_shade_only);
     for (int i = 0; i < entries->nelts; i++) {
         add(letter, APR_ARRAY_IDX(entries, i, apr_table_entry_t).key);
         add(letter, APR_ARRAY_IDX(entries, i, apr_table_entry_t).val);
@@ -163,7 +163,7 @@ static int read_letter(tseed_question_t *question, const letter_t *letter, apr_p
         .client = string[4],
         .tile = {(int)apr_atoi64(string[5]), apr_atoi64(string[6]), apr_atoi64(string[7])},
         .tileset = apr_atoi64(string[8]),
-        .is_pruned_only = apr_atoi64(string[9]) != 0,
+        .is_shade_only = apr_atoi64(string[9]) != 0,
     };
     return 1;
 }

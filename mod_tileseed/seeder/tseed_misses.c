@@ -14,11 +14,9 @@
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
 #include "board/tseed_counters.h"
-#include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_ends.h"
 #include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
-#include "seeder/tseed_pruned_tiles.h"
 
 #define AWAY_RETRY_AFTER    30 /* seconds: told to requests while the seeder can't begin */
 #define FAILED_SECONDS      10
@@ -199,7 +197,7 @@ static tseed_verdict_t refuse(void *module, tseed_job_t *job)
 /* Whether the metatile is made of the colour above it. */
 static int begin_shade(tseed_misses_t *misses, tseed_job_t *job)
 {
-    job->shade = tseed_prune_shade(misses->uses.prune, job->run, job->position);
+    job->shade = tseed_savings_shade(misses->uses.savings, job->run, job->position);
     job->is_made_of_shade = job->shade != NULL;
     if (job->shade) {
         job->is_stale = 0;
@@ -236,7 +234,7 @@ static void get(tseed_misses_t *misses, tseed_job_t *job)
         finish(misses, job, TSEED_MISS_BUSY);
         return;
     }
-    if (!tseed_derive_is(job)) {
+    if (!tseed_savings_derives(job)) {
         obstacle = obstacle_of(misses, job);
     }
     if (obstacle) {
@@ -324,6 +322,33 @@ static const char *barred(const tseed_misses_t *misses, tseed_run_t *run, int64_
                     : NULL;
 }
 
+/* Answers requests for tiles that a layer never writes, being of the colour above them, and
+ * requests that want no other tiles than these. Returns 0 if the tile is to be made. */
+static int answer_shade(tseed_misses_t *misses, const tseed_question_t *question, tseed_run_t *run,
+                        int64_t position, int end)
+{
+    const tseed_reply_t reply = {.outcome = TSEED_MISS_SHADE};
+    const tseed_shade_t *shade = tseed_savings_shade(misses->uses.savings, run, position);
+    int file;
+
+    if (!shade && question->is_shade_only) {
+        tseed_miss_turn_away(end,
+                             tseed_miss_reply(TSEED_MISS_REFUSED, BUSY_SECONDS, "it was not made"));
+        return 1;
+    }
+    if (!shade || !run->tileset.layer->prune.sparse) {
+        return 0;
+    }
+    file = tseed_unstored_file(shade->data, shade->length);
+    if (file < 0) {
+        tseed_miss_turn_away(end, busy("there is no memory for it"));
+        return 1;
+    }
+    tseed_miss_answer(end, &reply, file);
+    close(file);
+    return 1;
+}
+
 /* Returns whether the request waits now; if not, the request has its answer. */
 static int join_flight(tseed_misses_t *misses, const tseed_question_t *question, int end)
 {
@@ -340,7 +365,7 @@ static int join_flight(tseed_misses_t *misses, const tseed_question_t *question,
                                       : busy(problem));
         return 0;
     }
-    if (tseed_pruned_tiles_answer(misses->uses.prune, question, run, position, end)) {
+    if (answer_shade(misses, question, run, position, end)) {
         return 0;
     }
     failed = tseed_flight_failed(run, position, now);

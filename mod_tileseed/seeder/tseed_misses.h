@@ -9,8 +9,7 @@
  * was lacking, the seeder tries once more to store the tile. If the upstream fails, the requests
  * are told so at once, and when their clients may try again. A request that comes before that time
  * gets the same answer, and the upstream is not asked. If the seeder dies, the children ask the
- * next seeder. A tile below a metatile of one colour needs no upstream (books/tseed_prune.h). Main
- * thread only.
+ * next seeder. A tile below a metatile of one colour needs no upstream. Main thread only.
  */
 #ifndef TSEED_MISSES_H
 #define TSEED_MISSES_H
@@ -34,9 +33,8 @@ typedef struct {
     tseed_quota_wait_t *quota_wait;
     tseed_flow_t *flow;
     tseed_coverages_t *coverages; /* who takes the questions for coverages */
-    tseed_origins_t *origins;
     tseed_health_t *health;
-    tseed_prune_t *prune;
+    tseed_savings_t *savings;
     const tseed_cutoff_t *cutoff;
     int socket; /* where children ask; see tseed_miss.h */
 } tseed_misses_uses_t;

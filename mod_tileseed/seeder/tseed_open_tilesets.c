@@ -139,8 +139,7 @@ static void drop_bare(tseed_open_tilesets_t *open, const char *layer, int hurry)
     for (unsigned i = 0; bare->nelts < AT_ONCE && (booked = tseed_book_next(book, &i)) != NULL;
          i++) {
         if ((!layer || strcmp(booked->record.layer, layer) == 0) && is_left(open, booked, hurry)) {
-            tseed_origins_leave(open->uses.origins, booked);
-            tseed_prune_forget(open->uses.prune, booked);
+            tseed_savings_leave(open->uses.savings, booked);
             APR_ARRAY_PUSH(bare, tseed_book_tileset_t *) = booked;
         }
     }

@@ -25,7 +25,7 @@
 
 #include "books/tseed_background.h"
 #include "books/tseed_marks.h"
-#include "books/tseed_prune.h"
+#include "savings/tseed_savings.h"
 
 typedef struct tseed_open_tilesets_t tseed_open_tilesets_t;
 
@@ -35,8 +35,7 @@ typedef struct {
     tseed_runs_t *runs;
     tseed_cache_t *cache;
     const tseed_marks_t *marks;
-    tseed_origins_t *origins;
-    tseed_prune_t *prune;
+    tseed_savings_t *savings;
     tseed_background_t *background;
 } tseed_open_tilesets_uses_t;
 

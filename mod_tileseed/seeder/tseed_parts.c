@@ -30,9 +30,10 @@ static void usage_create(tseed_parts_t *parts)
     parts->display = tseed_display_create(parts->context, parts->session, parts->durable);
     parts->origins = tseed_origins_create(parts->context, parts->session, parts->cache);
     parts->cutoff = tseed_cutoff_create(parts->context, parts->runs);
-    parts->prune = tseed_prune_create(&(tseed_prune_uses_t){
+    parts->savings = tseed_savings_create(&(tseed_savings_uses_t){
         .context = parts->context,
         .session = parts->session,
+        .runs = parts->runs,
         .cache = parts->cache,
         .origins = parts->origins,
         .cutoff = parts->cutoff,
@@ -46,7 +47,6 @@ static void usage_create(tseed_parts_t *parts)
         .marks = parts->marks,
         .durable = parts->durable,
         .origins = parts->origins,
-        .prune = parts->prune,
     });
     parts->page_loader = tseed_page_loader_create(parts->context, parts->session, parts->runs,
                                                   parts->cache, parts->holds);
@@ -57,21 +57,17 @@ static void pipeline_create(tseed_parts_t *parts)
     const tseed_context_t *context = parts->context;
 
     parts->jobs = tseed_jobs_create(context, parts->holds);
-    parts->sizing = tseed_sizing_create(context, parts->session);
     parts->background = tseed_background_create(context, parts->runs, parts->session, parts->cache);
     parts->free_space = tseed_free_space_create(context, parts->cache);
     parts->quota_wait =
         tseed_quota_wait_create(context, parts->runs, parts->free_space, parts->display);
-    parts->sharing = tseed_sharing_create(context, parts->runs, parts->display);
     parts->health = tseed_health_create(context->pool);
     parts->flow = tseed_flow_create(&(tseed_flow_uses_t){
         .context = context,
         .runs = parts->runs,
         .jobs = parts->jobs,
         .holds = parts->holds,
-        .origins = parts->origins,
-        .sizing = parts->sizing,
-        .sharing = parts->sharing,
+        .savings = parts->savings,
         .health = parts->health,
     });
     parts->ends = tseed_ends_create(&(tseed_ends_uses_t){
@@ -79,8 +75,7 @@ static void pipeline_create(tseed_parts_t *parts)
         .session = parts->session,
         .runs = parts->runs,
         .jobs = parts->jobs,
-        .sizing = parts->sizing,
-        .sharing = parts->sharing,
+        .savings = parts->savings,
         .quota_wait = parts->quota_wait,
         .display = parts->display,
     });
@@ -93,11 +88,8 @@ static void pipeline_create(tseed_parts_t *parts)
         .marks = parts->marks,
         .flow = parts->flow,
         .ends = parts->ends,
-        .sizing = parts->sizing,
-        .sharing = parts->sharing,
-        .origins = parts->origins,
         .holds = parts->holds,
-        .prune = parts->prune,
+        .savings = parts->savings,
         .cutoff = parts->cutoff,
     });
 }
@@ -155,8 +147,7 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
         .runs = parts->runs,
         .cache = parts->cache,
         .marks = parts->marks,
-        .origins = parts->origins,
-        .prune = parts->prune,
+        .savings = parts->savings,
         .background = parts->background,
     });
     parts->coverages = tseed_coverages_create(parts->context, parts->cache);
@@ -170,9 +161,8 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
         .quota_wait = parts->quota_wait,
         .flow = parts->flow,
         .coverages = parts->coverages,
-        .origins = parts->origins,
         .health = parts->health,
-        .prune = parts->prune,
+        .savings = parts->savings,
         .cutoff = parts->cutoff,
         .socket = miss_socket,
     });
@@ -183,8 +173,8 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
 
 static void tasks_create(tseed_parts_t *parts)
 {
-    parts->capabilities_check =
-        tseed_capabilities_check_create(parts->context, parts->runs, parts->display, parts->sizing);
+    parts->capabilities_check = tseed_capabilities_check_create(parts->context, parts->runs,
+                                                                parts->display, parts->savings);
     parts->integrity_check = tseed_integrity_check_create(parts->context, parts->session);
     parts->lease = tseed_lease_create(parts->context, parts->session);
     parts->tasks = tseed_tasks_create(&(tseed_tasks_uses_t){
@@ -193,8 +183,7 @@ static void tasks_create(tseed_parts_t *parts)
         .runs = parts->runs,
         .cache = parts->cache,
         .ends = parts->ends,
-        .sharing = parts->sharing,
-        .prune = parts->prune,
+        .savings = parts->savings,
         .cutoff = parts->cutoff,
     });
     parts->scheduler = tseed_scheduler_create(&(tseed_scheduler_uses_t){
@@ -207,7 +196,7 @@ static void tasks_create(tseed_parts_t *parts)
         .tasks = parts->tasks,
         .capabilities_check = parts->capabilities_check,
         .page_loader = parts->page_loader,
-        .prune = parts->prune,
+        .savings = parts->savings,
     });
     parts->checkpoint = tseed_checkpoint_create(&(tseed_checkpoint_uses_t){
         .context = parts->context,
@@ -215,9 +204,7 @@ static void tasks_create(tseed_parts_t *parts)
         .runs = parts->runs,
         .cache = parts->cache,
         .durable = parts->durable,
-        .origins = parts->origins,
-        .prune = parts->prune,
-        .sizing = parts->sizing,
+        .savings = parts->savings,
         .display = parts->display,
         .ends = parts->ends,
         .tasks = parts->tasks,
@@ -250,7 +237,7 @@ static void enter_clients(tseed_parts_t *parts)
 {
     tseed_client_t *const clients[] = {
         tseed_ends_client(parts->ends),
-        tseed_prune_client(parts->prune),
+        tseed_savings_client(parts->savings),
         tseed_misses_client(parts->misses),
         tseed_coverages_client(parts->coverages),
         tseed_background_client(parts->background),

@@ -40,9 +40,7 @@ typedef struct {
     tseed_display_t *display;
     tseed_origins_t *origins;
     tseed_cutoff_t *cutoff;
-    tseed_prune_t *prune;
-    tseed_sizing_t *sizing;
-    tseed_sharing_t *sharing;
+    tseed_savings_t *savings;
     tseed_holds_t *holds;
     tseed_page_loader_t *page_loader;
     /* pipeline */

@@ -85,7 +85,7 @@ static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
     }
     tseed_book_writing(scheduler->uses.cache->book, task->id, 1);
     if (task->type == TSEED_TRUNCATE) {
-        run->progress.forgotten += tseed_prune_truncate(scheduler->uses.prune, &run->tileset);
+        run->progress.forgotten += tseed_savings_truncate(scheduler->uses.savings, &run->tileset);
     }
     run->pixel_bytes = PIXEL_BYTES_MOST;
     if (task->has_area) {

@@ -19,7 +19,7 @@ typedef struct {
     tseed_cache_t *cache;
     const tseed_display_t *display;
     const tseed_page_loader_t *page_loader;
-    tseed_prune_t *prune;
+    tseed_savings_t *savings;
     tseed_ends_t *ends;
     tseed_tasks_t *tasks;
     const tseed_capabilities_check_t *capabilities_check;

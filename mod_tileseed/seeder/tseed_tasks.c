@@ -79,8 +79,7 @@ static void draw_line(tseed_tasks_t *tasks, const tseed_entry_t *entry, const ts
                       const tseed_tileset_t *tileset)
 {
     tseed_cutoff_draw(tasks->uses.cutoff, task, tileset);
-    tseed_sharing_forget(tasks->uses.sharing);
-    show_forgotten(tasks, entry->slot, tseed_prune_truncate(tasks->uses.prune, tileset));
+    show_forgotten(tasks, entry->slot, tseed_savings_draw_line(tasks->uses.savings, tileset));
     for (tseed_run_t *run = tasks->uses.runs->tasks; run; run = run->next_run) {
         tseed_flow_send_back(run);
     }

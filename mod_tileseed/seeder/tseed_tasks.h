@@ -4,7 +4,6 @@
 #ifndef TSEED_TASKS_H
 #define TSEED_TASKS_H
 
-#include "books/tseed_prune.h"
 #include "pipeline/tseed_ends.h"
 
 /* An unfinished task. A PENDING task costs no more memory than this. malloc'd. */
@@ -29,8 +28,7 @@ typedef struct {
     tseed_runs_t *runs;
     tseed_cache_t *cache;
     tseed_ends_t *ends;
-    tseed_sharing_t *sharing;
-    tseed_prune_t *prune;
+    tseed_savings_t *savings;
     tseed_cutoff_t *cutoff;
 } tseed_tasks_uses_t;
 

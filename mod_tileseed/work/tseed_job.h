@@ -19,7 +19,7 @@
  *
  * Jobs of neighbouring metatiles may be joined: one request fetches the rectangle around them. The
  * first of joined jobs leads. The leader alone is handed over, waits in queues, and has the
- * transfer and its answer; the others go with it (pipeline/tseed_join.h). A job that is not joined
+ * transfer and its answer; the others go with it (savings/tseed_join.h). A job that is not joined
  * leads itself.
  */
 #ifndef TSEED_JOB_H
@@ -115,7 +115,7 @@ typedef struct tseed_job_t {
     int is_open;                /* likewise: its worker has the answer decoded */
     int step;     /* likewise: which size was asked for, tseed_sizes.h; -1: none, it is a part */
     uint8_t why;  /* likewise: tseed_size_reason_t */
-    int follows;  /* likewise: the answer of another run's request, pipeline/tseed_sharing.h */
+    int follows;  /* likewise: the answer of another run's request, savings/tseed_sharing.h */
     int attempts; /* fetches that failed and count */
     int tries;    /* all that failed */
     apr_time_t doubted; /* when a failure ended that counts if the upstream answers anything after
@@ -219,6 +219,9 @@ int64_t tseed_job_written(const tseed_job_t *job);
 /* Whether the job looks at a pruned metatile. It asks the upstream even if all its tiles are there.
  */
 int tseed_job_is_look(const tseed_job_t *job);
+
+/* Whether its answer must have a body, also where nothing has changed. */
+int tseed_job_must_fetch(const tseed_job_t *job);
 
 /* Notes that a wanted tile can't be made. */
 void tseed_job_lack(tseed_job_t *job, const tseed_tile_t *tile);

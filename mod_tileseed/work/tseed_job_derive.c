@@ -278,7 +278,7 @@ static int is_unchanged(derive_t *derive)
 {
     tseed_job_t *job = derive->job;
 
-    if (!tseed_run_leaves_unchanged(job->run) || !job->known || job->must_fetch) {
+    if (!tseed_run_leaves_unchanged(job->run) || !job->known || tseed_job_must_fetch(job)) {
         return 0;
     }
     derive->only_digest = 1;

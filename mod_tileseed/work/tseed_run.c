@@ -247,6 +247,11 @@ int tseed_job_is_look(const tseed_job_t *job)
     return job->shade && !job->is_made_of_shade;
 }
 
+int tseed_job_must_fetch(const tseed_job_t *job)
+{
+    return job->must_fetch || tseed_job_is_look(job);
+}
+
 int64_t tseed_job_present(const tseed_job_t *job)
 {
     return count_tiles(job->present);

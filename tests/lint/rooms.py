@@ -7,7 +7,7 @@ import lint
 
 LEVELS = (('base',), ('tiling',), ('layer',), ('protocol',),
           ('board', 'image', 'quota', 'source', 'state', 'store'),
-          ('work',), ('books',), ('pipeline',), ('seeder',), ('httpd',))
+          ('work',), ('books',), ('savings',), ('pipeline',), ('seeder',), ('httpd',))
 LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 CLIENT = {'ctl': ('base', 'tiling', 'protocol')}    # a program of its own; no room sees it
 OWNED = (

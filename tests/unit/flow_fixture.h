@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "board/tseed_board.h"
-#include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_flow.h"
 #include "pipeline/tseed_upstreams.h"
 #include "pool_fixture.h"
@@ -282,101 +281,73 @@ int64_t tseed_holds_date(const tseed_holds_t *holds)
     return 0;
 }
 
-void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *leader, const char *address)
-{
-    (void)origins;
-    (void)leader;
-    (void)address;
-}
-
 /* ---- savings ---- */
 
-int tseed_derive_is(const tseed_job_t *job)
+int tseed_savings_derives(const tseed_job_t *job)
 {
     return tseed_run_derives(job->run, job->metatile.whole.z);
 }
 
-int tseed_derive_waits(const tseed_run_t *of, int z)
+void tseed_savings_derive(tseed_savings_t *savings, tseed_job_t *job)
 {
-    (void)of;
-    (void)z;
-    return 0;
+    (void)savings;
+    (void)job;
 }
 
-void tseed_derive_prepare(tseed_job_t *job, tseed_origins_t *origins)
+int tseed_savings_ask(tseed_savings_t *savings, tseed_job_t *leader, int address)
 {
-    (void)origins;
-    job->run->deriving++;
-}
-
-void tseed_derive_arrive(tseed_job_t *job, tseed_origins_t *origins)
-{
-    (void)origins;
-    job->run->deriving--;
-}
-
-void tseed_sizing_begin(tseed_sizing_t *sizing, tseed_job_t *leader)
-{
-    (void)sizing;
-    (void)leader;
-}
-
-void tseed_sizing_take(tseed_sizing_t *sizing, const tseed_job_t *leader)
-{
-    (void)sizing;
-    (void)leader;
-    sizes_taken++;
-}
-
-void tseed_sizing_fail(tseed_sizing_t *sizing, const tseed_job_t *leader)
-{
-    (void)sizing;
-    (void)leader;
-    sizes_failed++;
-}
-
-void tseed_sharing_arrive(tseed_sharing_t *sharing, const tseed_job_t *leader)
-{
-    (void)sharing;
-    (void)leader;
-}
-
-int tseed_sharing_ask(tseed_sharing_t *sharing, tseed_job_t *leader, int address)
-{
-    (void)sharing;
-    (void)leader;
+    (void)savings;
     (void)address;
+    leader->follows = 0;
     return 0;
 }
 
-tseed_shared_request_t *tseed_sharing_find(tseed_sharing_t *sharing, const tseed_job_t *leader,
-                                           tseed_range_t *wanted, int *address)
+struct tseed_shared_request_t *tseed_savings_partner(tseed_savings_t *savings, tseed_job_t *leader,
+                                                     int *address)
 {
-    (void)sharing;
+    (void)savings;
     (void)leader;
-    (void)wanted;
     (void)address;
     return NULL;
 }
 
-int tseed_sharing_follow(tseed_sharing_t *sharing, tseed_shared_request_t *request,
+int tseed_savings_follow(tseed_savings_t *savings, struct tseed_shared_request_t *request,
                          tseed_job_t *leader)
 {
-    (void)sharing;
+    (void)savings;
     (void)request;
     leader->follows = 1;
     return 1;
 }
 
-void tseed_sharing_drain(tseed_sharing_t *sharing, const tseed_run_t *of)
+void tseed_savings_came(tseed_savings_t *savings, const tseed_job_t *leader)
 {
-    (void)sharing;
+    (void)savings;
+    (void)leader;
+}
+
+void tseed_savings_took(tseed_savings_t *savings, tseed_job_t *job)
+{
+    (void)savings;
+    sizes_taken += job->stage == TSEED_STAGE_FETCH && !job->follows;
+}
+
+void tseed_savings_fail(tseed_savings_t *savings, const tseed_job_t *leader)
+{
+    (void)savings;
+    (void)leader;
+    sizes_failed++;
+}
+
+void tseed_savings_drain(tseed_savings_t *savings, const tseed_run_t *of)
+{
+    (void)savings;
     (void)of;
 }
 
-void tseed_sharing_tick(tseed_sharing_t *sharing)
+void tseed_savings_tick(tseed_savings_t *savings)
 {
-    (void)sharing;
+    (void)savings;
 }
 
 #endif

@@ -15,7 +15,7 @@
 #include "board_memory.h"
 #include "flow_fixture.h"
 #include "pipeline/tseed_ends.h"
-#include "pipeline/tseed_join.h"
+#include "savings/tseed_join.h"
 
 #define SECOND   APR_USEC_PER_SEC
 #define NOW      (1000 * SECOND)

@@ -81,11 +81,6 @@ static int setup(void **state)
         .marks = marks,
         .durable = tseed_durable_create(cache, pool),
         .origins = tseed_origins_create(&context, &session, cache),
-        .prune = tseed_prune_create(
-            &(tseed_prune_uses_t){.context = &context,
-                                  .session = &session,
-                                  .cache = cache,
-                                  .cutoff = tseed_cutoff_create(&context, &runs)}),
     });
     make_runs();
     return 0;

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "pipeline/tseed_join.h"
+#include "savings/tseed_join.h"
 
 #include "pool_fixture.h"
 
@@ -200,8 +200,6 @@ static void test_join__another_job_can_have_the_answer(void **state)
     leader->transfer.length = leader->transfer.capacity = 4;
     leader->transfer.result = TSEED_FETCH_OK;
     strcpy(leader->transfer.next_condition, "If-None-Match: \"1\"");
-    leader->width = 2048;
-    leader->height = 1024;
     tseed_join_hand_over(leader, leader);
     assert_ptr_equal(leader->transfer.body, body);
     tseed_join_hand_over(other, leader);
@@ -211,9 +209,26 @@ static void test_join__another_job_can_have_the_answer(void **state)
     assert_int_equal(other->transfer.length, 4);
     assert_int_equal(other->transfer.result, TSEED_FETCH_OK);
     assert_string_equal(other->transfer.next_condition, "If-None-Match: \"1\"");
-    assert_int_equal(other->width, 2048);
     assert_asked(other, 0, 0, 7, 3);
     free(body);
+}
+
+/* What is left of a request waits with all of its answer. */
+static void test_join__an_answer_is_kept_for_some_of_its_jobs(void **state)
+{
+    tseed_job_t *leader = tseed_join_chain(list_of(0, 0, 2, 1)), *rest = tseed_join_pop(leader);
+
+    (void)state;
+    assert_false(tseed_job_is_joined(leader));
+    leader->transfer.body = (void *)strdup("abc");
+    tseed_join_resume(rest, leader);
+    assert_string_equal((char *)rest->transfer.body, "abc");
+    assert_asked(rest, 0, 0, 7, 3);
+    tseed_join_resume(rest, rest);
+    assert_asked(rest, 0, 0, 7, 3);
+    tseed_join_resume(rest, NULL);
+    assert_asked(rest, 4, 0, 7, 3);
+    free(rest->transfer.body);
 }
 
 int main(void)
@@ -228,6 +243,7 @@ int main(void)
         cmocka_unit_test_setup(test_join__a_request_that_failed_is_halved, begin),
         cmocka_unit_test_setup(test_join__parts_are_smaller_even_where_jobs_lack, begin),
         cmocka_unit_test_setup(test_join__another_job_can_have_the_answer, begin),
+        cmocka_unit_test_setup(test_join__an_answer_is_kept_for_some_of_its_jobs, begin),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

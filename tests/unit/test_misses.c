@@ -101,9 +101,10 @@ void tseed_quota_wait_end(tseed_run_t *of, apr_time_t when)
 
 static tseed_shade_t *shade; /* of all tiles; NULL: none is pruned */
 
-const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *of, int64_t position)
+const tseed_shade_t *tseed_savings_shade(tseed_savings_t *savings, tseed_run_t *of,
+                                         int64_t position)
 {
-    (void)prune;
+    (void)savings;
     (void)of;
     (void)position;
     return shade;
@@ -696,7 +697,7 @@ static void test_misses__a_sparse_tile_comes_from_memory(void **state)
     (void)state;
     prune(1);
     asker = ask(4, 4);
-    assert_told(asker, TSEED_MISS_PRUNED, "");
+    assert_told(asker, TSEED_MISS_SHADE, "");
     assert_true(asker->has_tile);
     assert_int_equal(jobs_begun, 0);
     free(shade);

@@ -57,7 +57,8 @@ static int setup(void **state)
         .context = &context,
         .session = &session,
         .runs = &runs,
-        .sharing = tseed_sharing_create(&context, &runs, display),
+        .savings = tseed_savings_create(&(tseed_savings_uses_t){
+            .context = &context, .session = &session, .runs = &runs, .display = display}),
         .display = display});
     outage = tseed_outage_create(&context, &runs, ends, display);
     return tseed_fetcher_create(&context.fetcher, ignore_fetch, NULL, pool);

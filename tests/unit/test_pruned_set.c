@@ -3,7 +3,7 @@
 /* What was found of a tile set comes back from the database as it was saved, and nothing else. */
 #include "state_fixture.h"
 
-#include "books/tseed_pruned_set.h"
+#include "savings/tseed_pruned_set.h"
 #include "state/tseed_books.h"
 
 #define DEPTH 2

@@ -15,8 +15,8 @@
 #include "base/tseed_clock.h"
 #include "board_memory.h"
 #include "books/tseed_jobs.h"
-#include "pipeline/tseed_join.h"
-#include "pipeline/tseed_sharing.h"
+#include "savings/tseed_join.h"
+#include "savings/tseed_sharing.h"
 #include "tileset_fixture.h"
 
 #define NOW  (100000 * APR_USEC_PER_SEC) /* monotonic */

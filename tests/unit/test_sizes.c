@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#include "pipeline/tseed_sizes.h"
+#include "savings/tseed_sizes.h"
 
 #define PIXELS      (1024.0 * 1024) /* of a metatile of 4 x 4 tiles */
 #define CONNECTIONS 4

@@ -7,7 +7,7 @@
 #include <apr_strings.h>
 
 #include "base/tseed_log.h"
-#include "pipeline/tseed_sizing.h"
+#include "savings/tseed_sizing.h"
 #include "state/tseed_books.h"
 
 #define Z 7

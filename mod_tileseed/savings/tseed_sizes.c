@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Sizes: costs, trials and caps. */
-#include "pipeline/tseed_sizes.h"
+#include "savings/tseed_sizes.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Joined jobs: lists of jobs, and how they are parted. */
-#include "pipeline/tseed_join.h"
+#include "savings/tseed_join.h"
 
 #include "books/tseed_jobs.h"
 
@@ -23,6 +23,14 @@ tseed_job_t *tseed_join_push(tseed_job_t *list, tseed_job_t *job)
     job->leader = NULL;
     job->joined = list;
     return job;
+}
+
+tseed_job_t *tseed_join_pop(tseed_job_t *job)
+{
+    tseed_job_t *rest = job->joined;
+
+    job->leader = job->joined = NULL;
+    return rest;
 }
 
 int tseed_join_count(const tseed_job_t *leader)
@@ -107,11 +115,19 @@ void tseed_join_part(tseed_queue_t *queue, tseed_job_t *leader)
 
 void tseed_join_hand_over(tseed_job_t *job, tseed_job_t *leader)
 {
-    if (job == leader) {
-        return;
+    if (job != leader) {
+        tseed_jobs_move_answer(&job->transfer, &leader->transfer);
+        job->asked = leader->asked;
     }
-    tseed_jobs_move_answer(&job->transfer, &leader->transfer);
-    job->asked = leader->asked;
-    job->width = leader->width;
-    job->height = leader->height;
+}
+
+void tseed_join_resume(tseed_job_t *list, tseed_job_t *keeper)
+{
+    const tseed_range_t asked = keeper ? keeper->asked : list->metatile.whole;
+
+    tseed_join_chain(list);
+    if (keeper) {
+        tseed_join_hand_over(list, keeper);
+        list->asked = asked;
+    }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The findings of a tile set, and their way into the database and out of it. */
-#include "books/tseed_pruned_set.h"
+#include "savings/tseed_pruned_set.h"
 
 #include <string.h>
 

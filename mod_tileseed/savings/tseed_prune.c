@@ -7,13 +7,13 @@
  * nothing of another colour lies below: it has to make anew what is there. A finding goes with the
  * recipe by which its tile was made.
  */
-#include "books/tseed_prune.h"
+#include "savings/tseed_prune.h"
 
 #include <apr_hash.h>
 
 #include "base/tseed_clock.h"
 #include "books/tseed_cache.h"
-#include "books/tseed_pruned_set.h"
+#include "savings/tseed_pruned_set.h"
 #include "protocol/tseed_coverage.h"
 #include "tiling/tseed_jump.h"
 #include "work/tseed_run.h"
@@ -280,8 +280,7 @@ static void tseed_finder_take(tseed_pruned_set_t *set, const tseed_cache_t *cach
 #define STEPS    100 /* and steps of a jump */
 
 struct tseed_prune_t {
-    tseed_prune_uses_t uses;
-    tseed_client_t client;
+    tseed_savings_uses_t uses;
     apr_hash_t *sets; /* number of the tile set -> tseed_pruned_set_t */
     int has_more;     /* a run was cut short at the last turn */
 };
@@ -564,8 +563,9 @@ int tseed_prune_has(tseed_prune_t *prune, tseed_run_t *run, int64_t position)
     return tseed_findings_above(set->findings, &spot, class_of, run) != NULL;
 }
 
-void tseed_prune_begin(tseed_prune_t *prune, tseed_job_t *job)
+static void begin(void *saving, tseed_job_t *job)
 {
+    tseed_prune_t *prune = saving;
     tseed_run_t *run = job->run;
     const tseed_pruned_set_t *set = run->list ? NULL : set_of(prune, run);
     tseed_landing_t landing;
@@ -576,7 +576,6 @@ void tseed_prune_begin(tseed_prune_t *prune, tseed_job_t *job)
         tseed_jump_from(&landing, &jump, job->position, 1);
         if (landing.is_look) {
             job->shade = tseed_pruned_set_shade(set, landing.finding->shade);
-            job->must_fetch = 1;
         }
     }
 }
@@ -615,8 +614,9 @@ static void doubt(tseed_pruned_set_t *set, const tseed_job_t *job)
     }
 }
 
-void tseed_prune_take(tseed_prune_t *prune, const tseed_job_t *job)
+static void took(void *saving, tseed_job_t *job)
 {
+    tseed_prune_t *prune = saving;
     const tseed_run_t *run = job->run;
     tseed_pruned_set_t *set = NULL;
 
@@ -634,8 +634,9 @@ void tseed_prune_take(tseed_prune_t *prune, const tseed_job_t *job)
 
 /* ---- truncates ---- */
 
-int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset)
+static int64_t forget_area(void *saving, const tseed_tileset_t *tileset)
 {
+    tseed_prune_t *prune = saving;
     const tseed_layer_t *layer = tileset->layer;
     const uint64_t print = tseed_tileset_print(tileset, prune->uses.context->scratch);
     const tseed_book_tileset_t *booked =
@@ -648,8 +649,9 @@ int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tilese
     return set ? forget_old(prune, set, tileset->key) : 0;
 }
 
-void tseed_prune_forget(tseed_prune_t *prune, const tseed_book_tileset_t *booked)
+static void forget_tileset(void *saving, const tseed_book_tileset_t *booked)
 {
+    tseed_prune_t *prune = saving;
     tseed_pruned_set_t *set = find(prune, booked);
 
     if (set) {
@@ -668,8 +670,9 @@ static tseed_pruned_set_t *next(apr_hash_index_t **index)
     return set;
 }
 
-int tseed_prune_has_changes(const tseed_prune_t *prune)
+static int has_changes(const void *saving)
 {
+    const tseed_prune_t *prune = saving;
     apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
     const tseed_pruned_set_t *set;
     int changes = 0;
@@ -680,8 +683,9 @@ int tseed_prune_has_changes(const tseed_prune_t *prune)
     return changes;
 }
 
-apr_status_t tseed_prune_write(const tseed_prune_t *prune)
+static apr_status_t save(const void *saving)
 {
+    const tseed_prune_t *prune = saving;
     apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
     tseed_pruned_set_t *set;
     apr_status_t rv = APR_SUCCESS;
@@ -692,8 +696,9 @@ apr_status_t tseed_prune_write(const tseed_prune_t *prune)
     return rv;
 }
 
-void tseed_prune_saved(const tseed_prune_t *prune)
+static void saved(const void *saving)
 {
+    const tseed_prune_t *prune = saving;
     apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
     tseed_pruned_set_t *set;
 
@@ -702,35 +707,33 @@ void tseed_prune_saved(const tseed_prune_t *prune)
     }
 }
 
-/* ---- the client ---- */
+/* ---- the saving ---- */
 
 /* Fed behind the runs: what they left is passed in the next turn. */
-static apr_time_t due(const void *module)
+static apr_time_t due(const void *saving)
 {
-    const tseed_prune_t *prune = module;
+    const tseed_prune_t *prune = saving;
 
     return prune->has_more ? 0 : INT64_MAX;
 }
 
 /* Before the runs are fed. */
-static void feed(void *module)
+static void feed(void *saving)
 {
-    tseed_prune_t *prune = module;
+    tseed_prune_t *prune = saving;
 
     prune->has_more = 0;
 }
 
-tseed_prune_t *tseed_prune_create(const tseed_prune_uses_t *uses)
+static void *create(const tseed_savings_uses_t *uses)
 {
     tseed_prune_t *prune = apr_pcalloc(uses->context->pool, sizeof(*prune));
 
     prune->uses = *uses;
     prune->sets = apr_hash_make(uses->context->pool);
-    prune->client = (tseed_client_t){.module = prune, .feed = feed, .due = due};
     return prune;
 }
 
-tseed_client_t *tseed_prune_client(tseed_prune_t *prune)
-{
-    return &prune->client;
-}
+const tseed_saving_t tseed_prune_saving = {
+    create, feed, due, begin, took, forget_area, forget_tileset, has_changes, save, saved,
+};

@@ -6,7 +6,7 @@
 #ifndef TSEED_SIZING_H
 #define TSEED_SIZING_H
 
-#include "pipeline/tseed_join.h"
+#include "savings/tseed_join.h"
 #include "work/tseed_context.h"
 #include "work/tseed_session.h"
 
@@ -15,7 +15,7 @@ typedef struct tseed_sizing_t tseed_sizing_t;
 /* What the next request asks for. */
 typedef struct {
     tseed_cell_shape_t cell;
-    int step; /* pipeline/tseed_sizes.h; -1: nobody chose */
+    int step; /* savings/tseed_sizes.h; -1: nobody chose */
     tseed_size_reason_t why;
 } tseed_choice_t;
 

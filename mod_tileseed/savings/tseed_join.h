@@ -20,6 +20,10 @@
 /* Joins the jobs of a list, which is not empty: its first job leads. Returns the leader. */
 tseed_job_t *tseed_join_chain(tseed_job_t *list);
 
+/* Joins them likewise. `keeper`, which was of the same request, has the answer to all of it, and
+ * the leader gets it; NULL: nobody has. */
+void tseed_join_resume(tseed_job_t *list, tseed_job_t *keeper);
+
 /* Parts a list of jobs of one cell of shape `cell` into requests, and puts their leaders into a
  * queue. A request asks for no more than twice the tiles that its jobs need. */
 void tseed_join_queue(tseed_queue_t *queue, tseed_job_t *list, tseed_cell_shape_t cell);
@@ -36,6 +40,9 @@ int tseed_join_count(const tseed_job_t *leader);
 
 /* Puts a job before a list. Returns the list. */
 tseed_job_t *tseed_join_push(tseed_job_t *list, tseed_job_t *job);
+
+/* Takes the first job off a list. Returns the rest. */
+tseed_job_t *tseed_join_pop(tseed_job_t *job);
 
 /* Makes another job of the same request the one that has the answer. */
 void tseed_join_hand_over(tseed_job_t *job, tseed_job_t *leader);

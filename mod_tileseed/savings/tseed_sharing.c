@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Sharing: one request for several runs. */
-#include "pipeline/tseed_sharing.h"
+#include "savings/tseed_sharing.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  *
  *      9f86d081884c7d65 4:4:4:0.0125 5:4:4:0.0131
  */
-#include "pipeline/tseed_sizing.h"
+#include "savings/tseed_sizing.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -16,7 +16,7 @@
 #include "base/tseed_digest.h"
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
-#include "pipeline/tseed_sizes.h"
+#include "savings/tseed_sizes.h"
 #include "state/tseed_books.h"
 
 #define NOTE          "sizes"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The findings of a tile set, as another process than the seeder sees them. */
-#include "books/tseed_known.h"
+#include "savings/tseed_known.h"
 
 #include <stdint.h>
 
 #include "books/tseed_origins.h"
-#include "books/tseed_pruned_set.h"
+#include "savings/tseed_pruned_set.h"
 #include "state/tseed_books.h"
 
 #define FINDINGS_MOST (1 << 15) /* a fifth of a second */
