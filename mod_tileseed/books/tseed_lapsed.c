@@ -26,6 +26,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
+#include "base/tseed_thread.h"
 #include "state/tseed_books.h"
 #include "store/tseed_owners.h"
 #include "store/tseed_store.h"
@@ -303,14 +304,11 @@ static int is_busy(const tseed_lapsed_t *lapsed, const char *root)
 
 static void removal_begin(tseed_lapsed_t *lapsed, removal_t *removal)
 {
-    pthread_t thread;
-
     if (removal->state != REMOVAL_WAITS || tseed_clock_monotonic() < removal->not_before ||
         is_busy(lapsed, removal->tileset.layer->store.root)) {
         return;
     }
-    if (pthread_create(&thread, NULL, removal_thread, removal) == 0) {
-        pthread_detach(thread);
+    if (tseed_thread_begin(removal_thread, removal) == APR_SUCCESS) {
         removal->state = REMOVAL_AT_WORK;
     } else { /* as if it had failed at once */
         removal->not_before = tseed_clock_monotonic() + RETRY;

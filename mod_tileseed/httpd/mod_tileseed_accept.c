@@ -145,9 +145,7 @@ static int record(const tseed_rest_t *rest, tseed_acceptance_t *acceptance)
     if (room < acceptance->most) { /* the board keeps its size over a graceful restart */
         acceptance->most = room;
     }
-    if (db.state) {
-        db.rv = tseed_state_accept(db.state, acceptance);
-    }
+    tseed_visit_do(&db, tseed_state_accept(db.state, acceptance));
     if (db.rv == APR_SUCCESS && acceptance->outcome == TSEED_DIFFERS) {
         of_task = name_task(rest, db.state, acceptance->task->id);
     }

@@ -143,13 +143,9 @@ static int read_state(question_t *question, const tseed_rest_t *rest)
 {
     tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (db.state) {
-        db.rv = tseed_state_measures(db.state, question->measures, question->tileset.key);
-    }
-    if (db.rv == APR_SUCCESS) {
-        db.rv = tseed_known_load(&question->known, db.state, &question->task, &question->tileset,
-                                 rest->r->pool);
-    }
+    tseed_visit_do(&db, tseed_state_measures(db.state, question->measures, question->tileset.key));
+    tseed_visit_do(&db, tseed_known_load(&question->known, db.state, &question->task,
+                                         &question->tileset, rest->r->pool));
     return tseed_visit_done(&db, "read what was measured");
 }
 

@@ -107,10 +107,8 @@ int tseed_handle_tasks(tseed_rest_t *rest)
     wanted.limit++;
     live = tseed_rest_live(rest, query.layer);
     db = tseed_visit_begin(r);
-    if (db.state) {
-        db.rv =
-            tseed_state_find(db.state, &records, &wanted, layers_of(rest, query.layer), r->pool);
-    }
+    tseed_visit_do(
+        &db, tseed_state_find(db.state, &records, &wanted, layers_of(rest, query.layer), r->pool));
     status = tseed_visit_done(&db, "list the tasks");
     if (status != DECLINED) {
         return status;
@@ -141,10 +139,8 @@ static int load(const tseed_rest_t *rest, tseed_task_record_t *record)
         tseed_board_find(rest->board, rest->route.number, &live);
     tseed_visit_t db = tseed_visit_begin(r);
 
-    if (db.state) {
-        db.rv = tseed_state_task_get(db.state, &record->task, &record->progress, rest->route.number,
-                                     r->pool);
-    }
+    tseed_visit_do(&db, tseed_state_task_get(db.state, &record->task, &record->progress,
+                                             rest->route.number, r->pool));
     tseed_visit_end(&db);
     if (db.rv == APR_NOTFOUND ||
         (db.rv == APR_SUCCESS && !tseed_rest_sees(rest, record->task->layer))) {
@@ -175,9 +171,7 @@ static const apr_array_header_t *levels_of(const tseed_rest_t *rest,
     }
     if (task->retry_of) {
         db = tseed_visit_begin(rest->r);
-        if (db.state) {
-            db.rv = tseed_state_metatile_levels(db.state, listed, task->id);
-        }
+        tseed_visit_do(&db, tseed_state_metatile_levels(db.state, listed, task->id));
         tseed_visit_end(&db);
     }
     return db.rv == APR_SUCCESS ? tseed_task_levels(task, &record->progress, gridset,
@@ -258,10 +252,8 @@ int tseed_handle_failures(tseed_rest_t *rest)
     wanted = query;
     wanted.limit++;
     db = tseed_visit_begin(r);
-    if (db.state) {
-        db.rv =
-            tseed_state_failures(db.state, &failures, &total, record.task->id, &wanted, r->pool);
-    }
+    tseed_visit_do(
+        &db, tseed_state_failures(db.state, &failures, &total, record.task->id, &wanted, r->pool));
     if (db.rv == APR_SUCCESS && query.z < 0) {
         db.rv = tseed_state_causes(db.state, &causes, record.task->id, r->pool);
     }

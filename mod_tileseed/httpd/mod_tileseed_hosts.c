@@ -61,9 +61,7 @@ static int read_list(const tseed_rest_t *rest, tseed_host_list_t *list)
         return DECLINED;
     }
     db = tseed_visit_begin(rest->r);
-    if (db.state) {
-        db.rv = tseed_hosts_list(db.state, list, rest->r->pool);
-    }
+    tseed_visit_do(&db, tseed_hosts_list(db.state, list, rest->r->pool));
     return tseed_visit_done(&db, "list the hosts");
 }
 
@@ -88,9 +86,7 @@ static int drain(const tseed_rest_t *rest, int is_draining)
     const char *host = rest->route.host;
     tseed_visit_t db = tseed_visit_begin(r);
 
-    if (db.state) {
-        db.rv = tseed_hosts_drain(db.state, host, is_draining);
-    }
+    tseed_visit_do(&db, tseed_hosts_drain(db.state, host, is_draining));
     tseed_visit_end(&db);
     if (db.rv == APR_NOTFOUND) {
         return tseed_reply_error(r, HTTP_NOT_FOUND, "there is no host '%s'",

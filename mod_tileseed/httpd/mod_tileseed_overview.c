@@ -167,9 +167,7 @@ static apr_status_t add_accepted(const tseed_rest_t *rest, apr_array_header_t *e
     apr_array_header_t *rows;
     tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (db.state) {
-        db.rv = tseed_rest_list(rest, db.state, &rows);
-    }
+    tseed_visit_do(&db, tseed_rest_list(rest, db.state, &rows));
     tseed_visit_end(&db);
     for (int i = 0; db.rv == APR_SUCCESS && i < rows->nelts; i++) {
         const tseed_status_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_status_row_t);
@@ -202,9 +200,7 @@ static int read_recorded(const tseed_rest_t *rest, tseed_overview_task_t *task, 
     tseed_task_t *record = NULL;
     tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (db.state) {
-        db.rv = tseed_state_task_get(db.state, &record, progress, id, pool);
-    }
+    tseed_visit_do(&db, tseed_state_task_get(db.state, &record, progress, id, pool));
     if (tseed_visit_end(&db) != APR_SUCCESS ||
         (progress->state != TSEED_PENDING && progress->state != TSEED_RUNNING)) {
         return 0;
@@ -254,9 +250,7 @@ static int64_t newest_accepted(const tseed_rest_t *rest)
         return 0;
     }
     db = tseed_visit_begin(rest->r);
-    if (db.state) {
-        db.rv = tseed_state_newest(db.state, &newest);
-    }
+    tseed_visit_do(&db, tseed_state_newest(db.state, &newest));
     return tseed_visit_end(&db) == APR_SUCCESS ? newest : -1;
 }
 

@@ -67,9 +67,7 @@ tseed_visit_t tseed_rest_quota(const tseed_rest_t *rest, tseed_quota_config_t *c
     if (!shown || !tseed_rest_board_is_current(rest) ||
         tseed_quota_config_load(&saved.config, shown, pool) != NULL) {
         db = tseed_visit_begin(rest->r);
-        if (db.state) {
-            db.rv = load_saved(rest, db.state, &saved);
-        }
+        tseed_visit_do(&db, load_saved(rest, db.state, &saved));
         tseed_visit_end(&db);
     }
     *config = saved.config;
@@ -183,9 +181,7 @@ int tseed_handle_quota_put(tseed_rest_t *rest)
         rest->route.format = format_of_body(rest);
     }
     db = tseed_visit_begin(r);
-    if (db.state) {
-        db.rv = change_saved(rest, db.state, &change);
-    }
+    tseed_visit_do(&db, change_saved(rest, db.state, &change));
     status = tseed_visit_done(&db, "change the disk quota");
     if (status != DECLINED) {
         return status;

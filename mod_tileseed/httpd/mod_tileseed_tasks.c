@@ -58,9 +58,7 @@ static int look_for_confirmed(const tseed_rest_t *rest, apr_array_header_t *term
     int count = 0;
     tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (db.state) {
-        db.rv = tseed_state_terminations(db.state, &waiting, rest->r->pool);
-    }
+    tseed_visit_do(&db, tseed_state_terminations(db.state, &waiting, rest->r->pool));
     tseed_visit_end(&db);
     for (int i = 0; db.rv == APR_SUCCESS && i < terminated->nelts; i++) {
         tseed_terminated_t *task = &APR_ARRAY_IDX(terminated, i, tseed_terminated_t);
@@ -316,9 +314,7 @@ static int list(tseed_rest_t *rest, apr_array_header_t **rows)
     }
     live = tseed_rest_live(rest, rest->route.layer);
     db = tseed_visit_begin(rest->r);
-    if (db.state) {
-        db.rv = tseed_rest_list(rest, db.state, rows);
-    }
+    tseed_visit_do(&db, tseed_rest_list(rest, db.state, rows));
     status = tseed_visit_done(&db, "list the tasks");
     if (status == DECLINED) {
         take_higher(*rows, live);
@@ -402,9 +398,7 @@ int tseed_rest_terminate(const tseed_rest_t *rest, apr_array_header_t **terminat
 
     what->now = apr_time_now();
     what->reason = apr_psprintf(r->pool, "terminated by %s", r->user ? r->user : "anybody");
-    if (db.state) {
-        db.rv = tseed_state_terminate(db.state, terminated, what, r->pool);
-    }
+    tseed_visit_do(&db, tseed_state_terminate(db.state, terminated, what, r->pool));
     status = tseed_visit_done(&db, "terminate tasks");
     if (status == DECLINED) {
         note_terminated(r, *terminated);
@@ -450,9 +444,7 @@ static int is_of_layer(const tseed_rest_t *rest, int64_t id)
     tseed_progress_t progress;
     tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (db.state) {
-        db.rv = tseed_state_task_get(db.state, &task, &progress, id, rest->r->pool);
-    }
+    tseed_visit_do(&db, tseed_state_task_get(db.state, &task, &progress, id, rest->r->pool));
     return tseed_visit_end(&db) == APR_SUCCESS && strcmp(task->layer, rest->route.layer) == 0;
 }
 

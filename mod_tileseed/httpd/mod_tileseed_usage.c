@@ -160,9 +160,7 @@ void tseed_rest_used(const tseed_rest_t *rest, int64_t *used)
     tseed_usage_t usage;
     tseed_visit_t db = tseed_visit_begin(rest->r);
 
-    if (db.state) {
-        db.rv = load_rows(rest, db.state, &usage);
-    }
+    tseed_visit_do(&db, load_rows(rest, db.state, &usage));
     *used = tseed_visit_end(&db) == APR_SUCCESS ? tseed_usage_sum(&usage).allocated : -1;
 }
 
@@ -243,12 +241,8 @@ int tseed_handle_usage(tseed_rest_t *rest)
     db = tseed_rest_quota(rest, &config);
     if (db.rv == APR_SUCCESS) {
         db = tseed_visit_begin(r);
-        if (db.state) {
-            db.rv = load_usage(rest, db.state, &usage);
-        }
-        if (db.rv == APR_SUCCESS) {
-            db.rv = load_levels(db.state, &usage, part.query.tileset, r->pool);
-        }
+        tseed_visit_do(&db, load_usage(rest, db.state, &usage));
+        tseed_visit_do(&db, load_levels(db.state, &usage, part.query.tileset, r->pool));
         if (db.rv == APR_SUCCESS && part.query.tileset) {
             db.rv = load_part(db.state, &part, &usage, r->pool);
         }
@@ -276,9 +270,7 @@ int tseed_rest_note(const tseed_rest_t *rest, tseed_note_change_t *change, const
     tseed_visit_t db = tseed_visit_begin(rest->r);
     int status;
 
-    if (db.state) {
-        db.rv = change(db.state, name, value);
-    }
+    tseed_visit_do(&db, change(db.state, name, value));
     status = tseed_visit_done(&db, "record the request");
     return status == DECLINED ? announce(rest, said) : status;
 }
@@ -385,9 +377,7 @@ int tseed_handle_forget(tseed_rest_t *rest)
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", problem);
     }
     db = tseed_visit_begin(r);
-    if (db.state) {
-        db.rv = load_named(rest, db.state, &row);
-    }
+    tseed_visit_do(&db, load_named(rest, db.state, &row));
     status = tseed_visit_done(&db, "read the disk usage");
     if (status != DECLINED) {
         return status;
