@@ -40,7 +40,7 @@ static int is_counted(const tseed_run_t *run, const tseed_page_t *page)
     for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
         const tseed_range_t *tiles = &job->metatile.wanted;
 
-        if (job->stage == TSEED_STAGE_COUNT && tiles->z == page->z &&
+        if (job->request.stage == TSEED_STAGE_COUNT && tiles->z == page->z &&
             tiles->minx == page->x * TSEED_PAGE_SIDE && tiles->miny == page->y * TSEED_PAGE_SIDE) {
             return 1;
         }
@@ -53,7 +53,10 @@ void tseed_count_page(tseed_count_t *count, tseed_book_tileset_t *booked, const 
     tseed_run_t *run = tseed_background_of(count->uses.background, booked);
 
     if (run && !is_counted(run, page)) {
-        tseed_page_jobs_begin(count->uses.page_jobs, &count->client, run, page, TSEED_STAGE_COUNT);
+        tseed_page_jobs_begin(
+            count->uses.page_jobs,
+            &(tseed_job_what_t){.client = &count->client, .run = run, .first = TSEED_STAGE_COUNT},
+            page);
     }
 }
 
@@ -63,10 +66,10 @@ static int64_t oldest_of(const tseed_count_t *count, const tseed_job_t *job)
 {
     const int64_t now = tseed_holds_date(count->uses.holds);
 
-    if (job->oldest < 0 || job->oldest > now + CLOCKS_DIFFER) {
+    if (job->result.oldest < 0 || job->result.oldest > now + CLOCKS_DIFFER) {
         return 0;
     }
-    return job->oldest < now ? job->oldest : now;
+    return job->result.oldest < now ? job->result.oldest : now;
 }
 
 static void report(const tseed_job_t *job, const tseed_effect_t *difference)
@@ -80,7 +83,7 @@ static void report(const tseed_job_t *job, const tseed_effect_t *difference)
 static void count_failed(tseed_count_t *count, tseed_job_t *job)
 {
     job->run->booked->count_after = tseed_clock_monotonic() + RETRY;
-    if (job->stage == TSEED_STAGE_COUNT_SHARED) {
+    if (job->request.stage == TSEED_STAGE_COUNT_SHARED) {
         tseed_marks_doubt_shared(count->uses.marks, job->run->booked);
     }
     report(job, NULL);
@@ -94,29 +97,30 @@ static void counted(tseed_count_t *count, tseed_job_t *job)
                                tiles->miny / TSEED_PAGE_SIDE};
     tseed_effect_t difference = {0};
 
-    if (job->outcome == TSEED_JOB_STOPPED) {
+    if (job->result.outcome == TSEED_JOB_STOPPED) {
         return; /* the next seeder counts */
     }
-    if (job->outcome != TSEED_JOB_OK) {
+    if (job->result.outcome != TSEED_JOB_OK) {
         count_failed(count, job);
         return;
     }
-    if (job->stage == TSEED_STAGE_COUNT) {
+    if (job->request.stage == TSEED_STAGE_COUNT) {
         tseed_book_count(&difference, count->uses.cache->book, job->run->booked, &page,
-                         &job->counted, oldest_of(count, job));
+                         &job->result.counted, oldest_of(count, job));
     } else {
         tseed_book_count_shared(&difference, count->uses.cache->book, job->run->booked,
-                                &job->counted);
+                                &job->result.counted);
     }
-    tseed_usage_status_counted(count->uses.cache, job->stage == TSEED_STAGE_COUNT, &difference);
+    tseed_usage_status_counted(count->uses.cache, job->request.stage == TSEED_STAGE_COUNT,
+                               &difference);
     report(job, &difference);
 }
 
 /* Returns 0 if no sweep can be begun now. */
 static int sweep_shared(tseed_count_t *count, tseed_book_tileset_t *booked)
 {
-    const tseed_job_t *job = tseed_page_jobs_begin_shared(count->uses.page_jobs, &count->client,
-                                                          booked, TSEED_STAGE_SWEEP);
+    const tseed_job_what_t what = {.client = &count->client, .first = TSEED_STAGE_SWEEP};
+    const tseed_job_t *job = tseed_page_jobs_begin_shared(count->uses.page_jobs, &what, booked);
 
     if (job) {
         booked->sweep_due = 0;
@@ -149,12 +153,13 @@ static void shared_next(tseed_count_t *count)
 int tseed_count_shared(tseed_count_t *count, tseed_book_tileset_t *booked, tseed_report_t *wanted,
                        void *module)
 {
-    tseed_job_t *job = tseed_page_jobs_begin_shared(count->uses.page_jobs, &count->client, booked,
-                                                    TSEED_STAGE_COUNT_SHARED);
+    const tseed_job_what_t what = {.client = &count->client,
+                                   .first = TSEED_STAGE_COUNT_SHARED,
+                                   .report = wanted,
+                                   .report_module = module};
+    const tseed_job_t *job = tseed_page_jobs_begin_shared(count->uses.page_jobs, &what, booked);
 
     if (job) {
-        job->report = wanted;
-        job->report_module = module;
         count->uses.marks->shared_due -= booked->shared_due;
         booked->shared_due = 0;
     }
@@ -169,9 +174,9 @@ void tseed_count_sweep(tseed_count_t *count, const char *root)
 static void swept(tseed_count_t *count, tseed_job_t *job)
 {
     tseed_holds_book(count->uses.holds, job);
-    if (job->outcome == TSEED_JOB_NO_STORE) {
+    if (job->result.outcome == TSEED_JOB_NO_STORE) {
         tseed_log(
-            TSEED_LOG_ERROR, job->rv,
+            TSEED_LOG_ERROR, job->result.rv,
             "TS0034: can't remove shared files of layer '%s' below %s that no tile needs any more; "
             "the next truncate or start tries it again",
             job->run->task->layer, job->run->tileset.layer->store.root);
@@ -234,7 +239,7 @@ static int recounts_of(const tseed_count_t *count, const char *root)
 
 static void pass_over_job(tseed_count_t *count, tseed_job_t *job)
 {
-    count->recounts -= job->is_recount && !job->is_overdue;
+    count->recounts -= job->is_recount && !job->accounts.is_overdue;
     tseed_page_jobs_pass_over(count->uses.page_jobs, job);
 }
 
@@ -243,10 +248,10 @@ static void recount_page(tseed_count_t *count, const tseed_book_page_t *found, i
     tseed_run_t *run = tseed_background_of(count->uses.background, found->booked);
 
     if (run && !is_counted(run, &found->page)) {
-        tseed_job_t *job = tseed_page_jobs_begin(count->uses.page_jobs, &count->client, run,
-                                                 &found->page, TSEED_STAGE_COUNT);
+        const tseed_job_what_t what = {
+            .client = &count->client, .run = run, .first = TSEED_STAGE_COUNT, .is_recount = 1};
+        tseed_job_t *job = tseed_page_jobs_begin(count->uses.page_jobs, &what, &found->page);
 
-        job->is_recount = 1;
         count->recounts++;
         if (is_late) {
             pass_over_job(count, job);
@@ -329,8 +334,8 @@ static void take(void *module, tseed_job_t *job)
     tseed_count_t *count = module;
 
     tseed_page_jobs_take(count->uses.page_jobs, job);
-    count->recounts -= job->is_recount && !job->is_overdue;
-    if (job->stage == TSEED_STAGE_SWEEP) {
+    count->recounts -= job->is_recount && !job->accounts.is_overdue;
+    if (job->request.stage == TSEED_STAGE_SWEEP) {
         swept(count, job);
     } else {
         counted(count, job);
@@ -343,7 +348,7 @@ static void pass_over(tseed_count_t *count, const tseed_run_t *run, apr_time_t n
 {
     run->booked->count_after = now + RETRY;
     for (tseed_job_t *job = run->jobs; job; job = job->sibling) {
-        if (job->stage > TSEED_STAGE_REMOVE) {
+        if (job->request.stage > TSEED_STAGE_REMOVE) {
             pass_over_job(count, job);
         }
     }

@@ -79,8 +79,8 @@ int64_t tseed_cutoff_bars(const tseed_cutoff_t *cutoff, const tseed_run_t *run,
  */
 static int has_something(const tseed_job_t *job)
 {
-    return job->stage == TSEED_STAGE_FETCH || job->stage == TSEED_STAGE_DERIVE ||
-           job->stage == TSEED_STAGE_CUT || job->shade;
+    return job->request.stage == TSEED_STAGE_FETCH || job->request.stage == TSEED_STAGE_DERIVE ||
+           job->request.stage == TSEED_STAGE_CUT || job->savings.shade;
 }
 
 static void make_stale(const line_t *line, tseed_run_t *runs)
@@ -90,7 +90,7 @@ static void make_stale(const line_t *line, tseed_run_t *runs)
 
         for (; job; job = job->sibling) {
             if (has_something(job) && meets(line, &job->metatile.whole)) {
-                job->is_stale = tseed_job_leader(job)->is_stale = 1;
+                job->accounts.is_stale = tseed_job_leader(job)->accounts.is_stale = 1;
             }
         }
     }

@@ -182,9 +182,12 @@ static int remove_page(tseed_evict_t *evict, const tseed_book_page_t *victim)
     tseed_run_t *run = tseed_background_of(evict->uses.background, victim->booked);
 
     if (run) {
-        tseed_page_jobs_begin(evict->uses.page_jobs, &evict->client, run, &victim->page,
-                              TSEED_STAGE_REMOVE)
-            ->counted = victim->usage;
+        tseed_page_jobs_begin(evict->uses.page_jobs,
+                              &(tseed_job_what_t){.client = &evict->client,
+                                                  .run = run,
+                                                  .first = TSEED_STAGE_REMOVE,
+                                                  .expected = victim->usage},
+                              &victim->page);
     }
     return run != NULL;
 }
@@ -260,11 +263,11 @@ static void give_up(tseed_evict_t *evict, const tseed_duty_t *duty)
 /* Returns what a job has removed, the opposite of its changes. */
 static tseed_effect_t removed_by(const tseed_job_t *job)
 {
-    tseed_effect_t change = job->shared;
+    tseed_effect_t change = job->result.shared;
     const tseed_line_t *line;
     unsigned cursor = 0;
 
-    while ((line = tseed_tally_next(&job->tally, &cursor)) != NULL) {
+    while ((line = tseed_tally_next(&job->result.tally, &cursor)) != NULL) {
         tseed_effect_add(&change, &line->effect);
     }
     return (tseed_effect_t){-change.names, -change.files, -change.bytes, -change.allocated};
@@ -321,20 +324,20 @@ static void removed(tseed_evict_t *evict, tseed_job_t *job)
     const tseed_effect_t nothing = {0};
     tseed_effect_t difference;
 
-    if (!job->is_overdue) {
-        tseed_evict_plan_end(evict->plan, &job->counted);
+    if (!job->accounts.is_overdue) {
+        tseed_evict_plan_end(evict->plan, &job->expected);
     }
     if (!job->run->booked->is_leaving) { /* a tile set that leaves goes for no quota */
         remember(evict, job);
     }
     tseed_holds_book(evict->uses.holds, job);
-    if (job->outcome == TSEED_JOB_OK) { /* the page is empty, even if the book had more */
+    if (job->result.outcome == TSEED_JOB_OK) { /* the page is empty, even if the book had more */
         tseed_book_count(&difference, evict->uses.cache->book, job->run->booked, &page, &nothing,
                          0);
-    } else if (job->outcome != TSEED_JOB_STOPPED) {
+    } else if (job->result.outcome != TSEED_JOB_STOPPED) {
         job->run->booked->spared = 1;
         evict->spare_until = tseed_clock_monotonic() + RETRY;
-        tseed_log(TSEED_LOG_ERROR, job->rv,
+        tseed_log(TSEED_LOG_ERROR, job->result.rv,
                   "TS0035: can't remove tiles of layer '%s' below %s for the disk quota; it is "
                   "tried again",
                   job->run->task->layer, job->run->tileset.layer->store.root);
@@ -391,8 +394,8 @@ static void pass_over(tseed_evict_t *evict, const tseed_run_t *run, apr_time_t n
     tseed_book_tileset_t *booked;
 
     for (tseed_job_t *job = run->jobs; job; job = job->sibling) {
-        if (job->stage == TSEED_STAGE_REMOVE && !job->is_overdue) {
-            tseed_evict_plan_end(evict->plan, &job->counted);
+        if (job->request.stage == TSEED_STAGE_REMOVE && !job->accounts.is_overdue) {
+            tseed_evict_plan_end(evict->plan, &job->expected);
             tseed_page_jobs_pass_over(evict->uses.page_jobs, job);
         }
     }

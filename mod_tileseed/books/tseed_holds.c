@@ -86,7 +86,7 @@ void tseed_holds_hold(tseed_holds_t *holds, tseed_job_t *job)
     if (holds->uses.cache->is_loading) {
         return;
     }
-    job->holds = 1;
+    job->accounts.holds = 1;
     if (for_pages(holds, job, hold) & TSEED_PAGE_UNMARKED) {
         holds->uses.session->must_record = 1;
     }
@@ -94,24 +94,24 @@ void tseed_holds_hold(tseed_holds_t *holds, tseed_job_t *job)
 
 void tseed_holds_pin(tseed_holds_t *holds, tseed_job_t *job)
 {
-    if (job->holds && !job->pins) {
+    if (job->accounts.holds && !job->accounts.pins) {
         for_pages(holds, job, pin);
-        job->pins = 1;
+        job->accounts.pins = 1;
     }
 }
 
 void tseed_holds_unpin(tseed_holds_t *holds, tseed_job_t *job)
 {
-    if (job->pins) {
+    if (job->accounts.pins) {
         for_pages(holds, job, unpin);
-        job->pins = 0;
+        job->accounts.pins = 0;
     }
 }
 
 void tseed_holds_mark_level(tseed_holds_t *holds, tseed_job_t *job)
 {
-    job->levels = UINT64_C(1) << job->metatile.wanted.z;
-    tseed_book_mark_levels(job->run->booked, job->levels);
+    job->accounts.levels = UINT64_C(1) << job->metatile.wanted.z;
+    tseed_book_mark_levels(job->run->booked, job->accounts.levels);
     holds->uses.session->must_record = 1;
 }
 
@@ -125,7 +125,7 @@ static uint64_t marked_by_others(const tseed_holds_t *holds, const tseed_book_ti
         const tseed_job_t *other = run->booked == booked ? run->jobs : NULL;
 
         for (; other; other = other->sibling) {
-            levels |= other != job ? other->levels : 0;
+            levels |= other != job ? other->accounts.levels : 0;
         }
     }
     return levels;
@@ -148,20 +148,20 @@ static void unmark(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tse
 void tseed_holds_drop(tseed_holds_t *holds, tseed_job_t *job)
 {
     tseed_holds_unpin(holds, job);
-    if (job->holds) {
+    if (job->accounts.holds) {
         for_pages(holds, job, drop);
-        job->holds = 0;
+        job->accounts.holds = 0;
     }
-    if (job->levels) {
+    if (job->accounts.levels) {
         tseed_durable_touch_levels(holds->uses.durable, job->run->booked);
         unmark(holds, job->run->booked, job);
-        job->levels = 0;
+        job->accounts.levels = 0;
     }
 }
 
 int tseed_holds_may_work(tseed_holds_t *holds, tseed_job_t *job)
 {
-    const int is_cut = job->stage == TSEED_STAGE_CUT;
+    const int is_cut = job->request.stage == TSEED_STAGE_CUT;
     const int waits_for_shared = is_cut && job->run->booked->shared_due;
 
     if (is_cut && (holds->uses.marks->is_recounting || holds->uses.cache->is_loading ||
@@ -171,10 +171,11 @@ int tseed_holds_may_work(tseed_holds_t *holds, tseed_job_t *job)
     if (waits_for_shared) {
         tseed_marks_count_shared(holds->uses.marks, job->run->booked);
     }
-    if (job->holds && job->stage != TSEED_STAGE_COUNT && for_pages(holds, job, ask)) {
+    if (job->accounts.holds && job->request.stage != TSEED_STAGE_COUNT &&
+        for_pages(holds, job, ask)) {
         return 0;
     }
-    if (waits_for_shared || (job->levels & ~job->run->booked->marked)) {
+    if (waits_for_shared || (job->accounts.levels & ~job->run->booked->marked)) {
         return 0;
     }
     return !tseed_run_excluder(holds->uses.runs->tasks, job) &&
@@ -198,7 +199,6 @@ static void book_detached(tseed_holds_t *holds, tseed_job_t *job)
     tseed_book_detach(&moved, holds->uses.cache->book, booked, job->metatile.wanted.z);
     tseed_marks_purge(holds->uses.marks, booked->record.root);
     holds->uses.session->must_save = holds->uses.session->must_record = 1;
-    job->is_detached = 0;
 }
 
 int64_t tseed_holds_date(const tseed_holds_t *holds)
@@ -233,11 +233,12 @@ static unsigned renew(tseed_holds_t *holds, const tseed_job_t *job, const tseed_
  * all its tiles are new. */
 static int is_renewal(tseed_job_t *job)
 {
-    const int is_mere_look = job->shade && !job->is_wrong; /* nothing was written */
+    const int is_mere_look = job->savings.shade && !job->result.is_wrong; /* nothing was written */
 
-    job->has_waited |= job->outcome != TSEED_JOB_OK && tseed_job_written(job) > 0;
-    return job->outcome == TSEED_JOB_OK && !job->has_waited && !job->is_stale && job->holds &&
-           !is_mere_look && !job->run->is_background && job->run->task->type == TSEED_RESEED;
+    job->accounts.has_waited |= job->result.outcome != TSEED_JOB_OK && tseed_job_written(job) > 0;
+    return job->result.outcome == TSEED_JOB_OK && !job->accounts.has_waited &&
+           !job->accounts.is_stale && job->accounts.holds && !is_mere_look &&
+           !job->run->is_background && job->run->task->type == TSEED_RESEED;
 }
 
 void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
@@ -247,28 +248,26 @@ void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
     unsigned cursor = 0;
     apr_status_t rv;
 
-    while ((line = tseed_tally_next(&job->tally, &cursor)) != NULL) {
+    while ((line = tseed_tally_next(&job->result.tally, &cursor)) != NULL) {
         rv = tseed_book_apply(holds->uses.cache->book, job->run->booked, &line->page, &line->effect,
-                              job->stage == TSEED_STAGE_CUT ? &writer : NULL);
+                              job->request.stage == TSEED_STAGE_CUT ? &writer : NULL);
         if (rv != APR_SUCCESS) {
             complain(job);
         }
     }
-    rv = tseed_book_share(holds->uses.cache->book, job->run->booked, &job->shared);
+    rv = tseed_book_share(holds->uses.cache->book, job->run->booked, &job->result.shared);
     if (rv != APR_SUCCESS) {
         complain(job);
         tseed_marks_count_shared(holds->uses.marks, job->run->booked);
     }
-    if (job->is_detached) {
+    if (job->result.is_detached) {
         book_detached(holds, job);
     }
-    if (job->stage == TSEED_STAGE_CUT && is_renewal(job)) {
+    if (job->request.stage == TSEED_STAGE_CUT && is_renewal(job)) {
         for_pages(holds, job, renew);
     }
-    tseed_account_release(&job->run->booked->chain, job->freed);
-    job->freed = (tseed_amount_t){0, 0};
-    tseed_tally_clear(&job->tally);
-    job->shared = (tseed_effect_t){0};
+    tseed_account_release(&job->run->booked->chain, job->result.freed);
+    tseed_job_booked(job);
 }
 
 /* ---- failed writes ---- */
@@ -279,8 +278,9 @@ static void doubt_jobs(tseed_run_t *runs, const tseed_book_tileset_t *booked)
         tseed_job_t *job = run->booked == booked ? run->jobs : NULL;
 
         for (; job; job = job->sibling) {
-            if (job->stage == TSEED_STAGE_CUT && (job->at_work || tseed_job_written(job) > 0)) {
-                job->is_stale = tseed_job_leader(job)->is_stale = 1;
+            if (job->request.stage == TSEED_STAGE_CUT &&
+                (job->accounts.at_work || tseed_job_written(job) > 0)) {
+                job->accounts.is_stale = tseed_job_leader(job)->accounts.is_stale = 1;
             }
         }
     }

@@ -15,22 +15,13 @@
 
 static_assert(TSEED_TRACE_WORDS == TSEED_METATILE_TILES_MAX / 64, "a bit for each tile");
 
-void tseed_job_trace_begin(tseed_board_t *board, tseed_job_t *job)
+static void begin_trace(tseed_board_t *board, tseed_job_t *job)
 {
     const tseed_run_t *run = job->run;
 
-    if (job->trace == 0 && !run->is_background && run->task->type == TSEED_SEED) {
-        job->trace = tseed_trace_begin(board, run->task->id, job->position, job->present);
-    }
-}
-
-void tseed_job_trace_recall(tseed_board_t *board, tseed_job_t *job)
-{
-    memcpy(job->written, job->present, sizeof(job->written));
-    job->trace = tseed_trace_find(board, job->run->task->id, job->position);
-    tseed_trace_recall(board, job->trace, job->present);
-    for (size_t i = 0; i < TSEED_TRACE_WORDS; i++) {
-        job->written[i] &= ~job->present[i];
+    if (job->accounts.trace == 0 && !run->is_background && run->task->type == TSEED_SEED) {
+        job->accounts.trace =
+            tseed_trace_begin(board, run->task->id, job->position, job->result.present);
     }
 }
 
@@ -50,14 +41,15 @@ void tseed_job_trace_begin_level(tseed_board_t *board, tseed_job_t *job)
     const int64_t task = run->task->id;
     int64_t removed;
 
-    job->trace = tseed_trace_find(board, task, job->position);
-    removed = tseed_trace_removed(board, job->trace);
-    job->inherits = job->trace > 0 && can_be(run, removed);
-    if (job->inherits) {
+    job->accounts.trace = tseed_trace_find(board, task, job->position);
+    removed = tseed_trace_removed(board, job->accounts.trace);
+    job->accounts.inherits = job->accounts.trace > 0 && can_be(run, removed);
+    if (job->accounts.inherits) {
         run->removed_before = removed;
     } else {
-        tseed_trace_end(board, job->trace);
-        job->trace = tseed_trace_begin_level(board, task, job->position, run->removed_before);
+        tseed_trace_end(board, job->accounts.trace);
+        job->accounts.trace =
+            tseed_trace_begin_level(board, task, job->position, run->removed_before);
     }
 }
 
@@ -70,14 +62,16 @@ int tseed_job_trace_is_row(const tseed_row_t *row, const tseed_task_t *task,
 }
 
 struct tseed_jobs_t {
+    tseed_board_t *board;
     tseed_holds_t *holds;
-    tseed_job_t *idle; /* by next */
+    tseed_queue_t idle;
 };
 
 tseed_jobs_t *tseed_jobs_create(const tseed_context_t *context, tseed_holds_t *holds)
 {
     tseed_jobs_t *jobs = apr_pcalloc(context->pool, sizeof(*jobs));
 
+    jobs->board = context->board;
     jobs->holds = holds;
     return jobs;
 }
@@ -88,38 +82,66 @@ static void come_back(void *module, void *about)
     tseed_jobs_t *jobs = module;
     tseed_job_t *job = about;
 
-    for (tseed_job_t *one = job; one; one = one->joined) {
-        one->at_work = 0;
-        if (one->stage == TSEED_STAGE_CUT) {
+    for (tseed_job_t *one = job; one; one = one->savings.joined) {
+        one->accounts.at_work = 0;
+        if (one->request.stage == TSEED_STAGE_CUT) {
             tseed_holds_unpin(jobs->holds, one);
         }
     }
     job->client->take(job->client->module, job);
 }
 
+void tseed_jobs_lend(tseed_jobs_t *jobs, tseed_job_t *job)
+{
+    for (tseed_job_t *one = job; one; one = one->savings.joined) {
+        one->accounts.at_work = 1;
+        if (one->request.stage == TSEED_STAGE_CUT) {
+            tseed_holds_pin(jobs->holds, one);
+            begin_trace(jobs->board, one);
+        }
+    }
+}
+
+void tseed_jobs_doubt(tseed_job_t *leader)
+{
+    for (tseed_job_t *job = leader; job; job = job->savings.joined) {
+        job->accounts.is_stale = 1;
+    }
+}
+
+void tseed_jobs_renew(tseed_job_t *job)
+{
+    job->accounts.is_stale = 0;
+}
+
 /* Here alone a job is made: all that is not named begins at zero. What is named last is memory that
  * is kept from use to use. */
-tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
+tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_job_what_t *what)
 {
-    tseed_job_t *job = jobs->idle;
+    tseed_job_t *job = tseed_queue_take(&jobs->idle);
 
-    if (job) {
-        jobs->idle = job->next;
-    } else {
-        job = tseed_memory_get(sizeof(*job));
-    }
+    job = job ? job : tseed_memory_get(sizeof(*job));
     *job = (tseed_job_t){
         .letter = {.take = come_back, .module = jobs, .about = job},
-        .client = client,
-        .step = -1,
-        .why = TSEED_SIZE_ALONE,
-        .stage = TSEED_STAGE_CHECK,
-        .transfer = {.baton = &job->letter},
-        .tally = job->tally,
-        .url = job->url,
-        .url_size = job->url_size,
-        .portion = job->portion,
+        .client = what->client,
+        .sink = what->sink,
+        .run = what->run,
+        .position = what->position,
+        .metatile = what->metatile,
+        .is_recount = what->is_recount,
+        .report = what->report,
+        .report_module = what->report_module,
+        .expected = what->expected,
+        .savings.step = -1,
+        .savings.why = TSEED_SIZE_ALONE,
+        .request = {.stage = what->first,
+                    .transfer = {.baton = &job->letter, .condition = job->accounts.condition},
+                    .url = job->request.url,
+                    .url_size = job->request.url_size,
+                    .portion = job->request.portion},
+        .result.tally = job->result.tally,
     };
+    tseed_run_job_add(what->run, job);
     return job;
 }
 
@@ -149,6 +171,7 @@ void tseed_jobs_copy_answer(tseed_transfer_t *transfer, const tseed_transfer_t *
 {
     describe_answer(transfer, other);
     transfer->capacity = other->length;
+    transfer->sent = 0;
     if (other->length > 0) {
         transfer->body = memcpy(tseed_memory_get(other->length), other->body, other->length);
     }
@@ -164,11 +187,10 @@ void tseed_jobs_move_answer(tseed_transfer_t *transfer, tseed_transfer_t *other)
 
 void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *job)
 {
-    tseed_jobs_forget_answer(&job->transfer);
-    tseed_tally_clear(&job->tally);
+    tseed_jobs_forget_answer(&job->request.transfer);
+    tseed_job_forget_drawn(job);
+    tseed_job_booked(job);
     tseed_holds_drop(jobs->holds, job);
     tseed_run_job_remove(job->run, job);
-    job->run = NULL;
-    job->next = jobs->idle;
-    jobs->idle = job;
+    tseed_queue_put(&jobs->idle, job);
 }

@@ -15,9 +15,19 @@ typedef struct tseed_jobs_t tseed_jobs_t;
 /* Makes the jobs; they live in context->pool. */
 tseed_jobs_t *tseed_jobs_create(const tseed_context_t *context, tseed_holds_t *holds);
 
-/* Returns a job that is under way nowhere. The client takes the job each time that a stage is over,
- * and gives it back at last. */
-tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client);
+/* Makes a job, which is under way in its run from then on. Its client takes the job each time that
+ * a stage is over, and gives the job back at last. */
+tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_job_what_t *what);
+
+/* Before a worker gets a job at its stage, with those that it leads. Before CUT: pins their pages,
+ * and leaves on the board what CHECK has found, if the jobs are a seed's. */
+void tseed_jobs_lend(tseed_jobs_t *jobs, tseed_job_t *job);
+
+/* The answer of a job, and of those that it leads, is out of date. */
+void tseed_jobs_doubt(tseed_job_t *leader);
+
+/* A job is about to get another answer. */
+void tseed_jobs_renew(tseed_job_t *job);
 
 /* Takes a job back: the job drops its pages and its answer, and leaves its run. */
 void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *job);
@@ -25,21 +35,14 @@ void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *job);
 /* Frees the answer of a transfer, which is most of the memory of a job. */
 void tseed_jobs_forget_answer(tseed_transfer_t *transfer);
 
-/* Makes the answer of a transfer a copy of another's, with a body of its own. What was asked stays.
+/* Makes the answer of a transfer a copy of another's, for which nothing was sent, with a body of
+ * its own. What was asked stays.
  */
 void tseed_jobs_copy_answer(tseed_transfer_t *transfer, const tseed_transfer_t *other);
 
 /* Makes the answer of a transfer another's, which has no body from then on. What was asked stays.
  */
 void tseed_jobs_move_answer(tseed_transfer_t *transfer, tseed_transfer_t *other);
-
-/* Before a worker gets a job at CUT: leaves on the board what CHECK has found, if the job is a
- * seed's. */
-void tseed_job_trace_begin(tseed_board_t *board, tseed_job_t *job);
-
-/* After CHECK: moves tiles from `present` to `written` that a seeder has made which died at this
- * metatile. */
-void tseed_job_trace_recall(tseed_board_t *board, tseed_job_t *job);
 
 /* A truncate begins a level, or goes on where a seeder died at this level. */
 void tseed_job_trace_begin_level(tseed_board_t *board, tseed_job_t *job);

@@ -217,20 +217,20 @@ tseed_cell_shape_t tseed_origins_cell(tseed_origins_t *origins, tseed_run_t *run
 }
 
 /* Sets what the answer to a job is to be compared with. The condition by which a change may be
- * asked for goes to job->condition; "": there is none. */
+ * asked for goes to the accounts, and so to the transfer; "": there is none. */
 static void ask(tseed_origins_t *origins, tseed_job_t *job, const char *address)
 {
     int at;
     const entry_t *entry = entry_of(origins, job->run, &job->metatile.whole, &at);
     const tseed_origin_t *known = tseed_origin_page_find(&entry->origins, at);
 
-    job->seed = digest_of_wanted(&job->metatile.wanted);
-    job->request = tseed_digest(address, strlen(address), job->seed);
-    job->known = known ? known->digest : 0;
-    job->condition[0] = '\0';
-    if (known && known->request == job->request && !tseed_job_must_fetch(job) &&
+    job->accounts.seed = digest_of_wanted(&job->metatile.wanted);
+    job->accounts.request = tseed_digest(address, strlen(address), job->accounts.seed);
+    job->accounts.known = known ? known->digest : 0;
+    job->accounts.condition[0] = '\0';
+    if (known && known->request == job->accounts.request && !tseed_job_must_fetch(job) &&
         tseed_run_leaves_unchanged(job->run)) {
-        apr_cpystrn(job->condition, known->condition, sizeof(job->condition));
+        apr_cpystrn(job->accounts.condition, known->condition, sizeof(job->accounts.condition));
     }
 }
 
@@ -238,11 +238,14 @@ void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *leader, const char
 {
     int may_ask = 1;
 
-    for (tseed_job_t *job = leader; job; job = job->joined) {
+    for (tseed_job_t *job = leader; job; job = job->savings.joined) {
         ask(origins, job, address);
-        may_ask &= *job->condition && strcmp(job->condition, leader->condition) == 0;
+        may_ask &= *job->accounts.condition &&
+                   strcmp(job->accounts.condition, leader->accounts.condition) == 0;
     }
-    leader->transfer.condition = may_ask ? leader->condition : NULL;
+    if (!may_ask) {
+        leader->accounts.condition[0] = '\0';
+    }
 }
 
 /* Forgets the origin of the metatile that begins with the first tile of a range. */
@@ -279,25 +282,26 @@ void tseed_origins_forget_tiles(tseed_origins_t *origins, tseed_run_t *run,
 void tseed_origins_take(tseed_origins_t *origins, tseed_job_t *job)
 {
     const tseed_job_t *leader = tseed_job_leader(job);
-    const tseed_transfer_t *transfer = &leader->transfer;
+    const tseed_transfer_t *transfer = &leader->request.transfer;
     entry_t *entry;
     int at;
 
-    if (!job->is_made_of_shade && transfer->result == TSEED_FETCH_UNCHANGED) {
+    if (!job->savings.is_made_of_shade && tseed_job_is_unchanged(job)) {
         return;
     }
-    if (job->outcome == TSEED_JOB_OK && !job->is_made_of_shade &&
-        (job->digest == job->known || tseed_job_present(job) == job->equal)) {
+    if (job->result.outcome == TSEED_JOB_OK && !job->savings.is_made_of_shade &&
+        (job->result.digest == job->accounts.known ||
+         tseed_job_present(job) == job->result.equal)) {
         const tseed_cell_shape_t cell =
-            tseed_cells_around(&job->run->positions.shape, &leader->asked);
+            tseed_cells_around(&job->run->positions.shape, &leader->savings.asked);
 
         entry = entry_of(origins, job->run, &job->metatile.whole, &at);
         tseed_origin_page_put(&entry->origins,
                               &(tseed_origin_t){.at = at,
                                                 .columns = cell.columns,
                                                 .rows = cell.rows,
-                                                .digest = job->digest,
-                                                .request = job->request,
+                                                .digest = job->result.digest,
+                                                .request = job->accounts.request,
                                                 .condition = transfer->next_condition});
         entry->changed = 1;
     } else {

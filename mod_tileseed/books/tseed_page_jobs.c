@@ -33,38 +33,37 @@ static tseed_range_t tiles_of(const tseed_run_t *run, const tseed_page_t *page)
     return tseed_range_intersect(&tiles, &grid);
 }
 
-static tseed_job_t *job_get(tseed_page_jobs_t *page_jobs, const tseed_client_t *client,
-                            tseed_run_t *run, tseed_stage_t stage)
+static tseed_job_t *job_get(tseed_page_jobs_t *page_jobs, const tseed_job_what_t *what,
+                            tseed_run_t *run, const tseed_range_t *tiles)
 {
     const tseed_range_t nothing = {.z = -1, .maxx = -1, .maxy = -1};
-    tseed_job_t *job = tseed_jobs_get(page_jobs->jobs, client);
+    tseed_job_what_t whole = *what;
 
-    job->stage = stage;
-    job->position = -1;
-    job->metatile = (tseed_metatile_t){nothing, nothing};
-    tseed_run_job_add(run, job);
+    whole.run = run;
+    whole.position = -1;
+    whole.metatile = (tseed_metatile_t){nothing, tiles ? *tiles : nothing};
     page_jobs->under_way++;
-    return job;
+    return tseed_jobs_get(page_jobs->jobs, &whole);
 }
 
-tseed_job_t *tseed_page_jobs_begin(tseed_page_jobs_t *page_jobs, const tseed_client_t *client,
-                                   tseed_run_t *run, const tseed_page_t *page, tseed_stage_t stage)
+tseed_job_t *tseed_page_jobs_begin(tseed_page_jobs_t *page_jobs, const tseed_job_what_t *what,
+                                   const tseed_page_t *page)
 {
-    tseed_job_t *job = job_get(page_jobs, client, run, stage);
+    const tseed_range_t tiles = tiles_of(what->run, page);
+    tseed_job_t *job = job_get(page_jobs, what, what->run, &tiles);
 
-    job->metatile.wanted = tiles_of(run, page);
     tseed_holds_hold(page_jobs->holds, job);
     tseed_holds_pin(page_jobs->holds, job);
-    tseed_queue_put(&run->ready, job);
+    tseed_queue_put(&what->run->ready, job);
     return job;
 }
 
 tseed_job_t *tseed_page_jobs_begin_shared(tseed_page_jobs_t *page_jobs,
-                                          const tseed_client_t *client,
-                                          const tseed_book_tileset_t *booked, tseed_stage_t stage)
+                                          const tseed_job_what_t *what,
+                                          const tseed_book_tileset_t *booked)
 {
     tseed_run_t *run = tseed_background_of(page_jobs->background, booked);
-    tseed_job_t *job = run ? job_get(page_jobs, client, run, stage) : NULL;
+    tseed_job_t *job = run ? job_get(page_jobs, what, run, NULL) : NULL;
 
     if (job) {
         tseed_queue_put(&run->ready, job);
@@ -75,13 +74,13 @@ tseed_job_t *tseed_page_jobs_begin_shared(tseed_page_jobs_t *page_jobs,
 void tseed_page_jobs_take(tseed_page_jobs_t *page_jobs, const tseed_job_t *job)
 {
     job->run->working--;
-    page_jobs->under_way -= !job->is_overdue;
+    page_jobs->under_way -= !job->accounts.is_overdue;
 }
 
 void tseed_page_jobs_pass_over(tseed_page_jobs_t *page_jobs, tseed_job_t *job)
 {
-    page_jobs->under_way -= !job->is_overdue;
-    job->is_overdue = 1;
+    page_jobs->under_way -= !job->accounts.is_overdue;
+    job->accounts.is_overdue = 1;
 }
 
 int tseed_page_jobs_count(const tseed_page_jobs_t *page_jobs)

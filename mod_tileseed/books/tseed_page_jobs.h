@@ -15,15 +15,17 @@ typedef struct tseed_page_jobs_t tseed_page_jobs_t;
 tseed_page_jobs_t *tseed_page_jobs_create(tseed_jobs_t *jobs, tseed_background_t *background,
                                           tseed_holds_t *holds, apr_pool_t *pool);
 
-/* Begins a job in one page of a background run. The job waits in the run's queue until the job may
- * go to work. The job is the module's; the client takes it when the stage is over. */
-tseed_job_t *tseed_page_jobs_begin(tseed_page_jobs_t *page_jobs, const tseed_client_t *client,
-                                   tseed_run_t *run, const tseed_page_t *page, tseed_stage_t stage);
+/* Begins a job in one page of a background run; `what` says all of it but where. The job waits in
+ * the run's queue until the job may go to work. The job is the module's; the client takes it when
+ * the stage is over. */
+tseed_job_t *tseed_page_jobs_begin(tseed_page_jobs_t *page_jobs, const tseed_job_what_t *what,
+                                   const tseed_page_t *page);
 
-/* Begins a job in the shared files of a tile set likewise. NULL: no job can be begun now. */
+/* Begins a job in the shared files of a tile set likewise; `what` does not say the run. NULL: no
+ * job can be begun now. */
 tseed_job_t *tseed_page_jobs_begin_shared(tseed_page_jobs_t *page_jobs,
-                                          const tseed_client_t *client,
-                                          const tseed_book_tileset_t *booked, tseed_stage_t stage);
+                                          const tseed_job_what_t *what,
+                                          const tseed_book_tileset_t *booked);
 
 /* A client calls this first when it takes such a job. The client puts the job back afterwards. */
 void tseed_page_jobs_take(tseed_page_jobs_t *page_jobs, const tseed_job_t *job);

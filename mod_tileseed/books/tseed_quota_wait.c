@@ -164,21 +164,23 @@ static int64_t greater(int64_t a, int64_t b)
  * as much as the refused tile. The sum is at most the limit. */
 static tseed_amount_t amount_of(const tseed_job_t *job)
 {
-    const tseed_amount_t limit = tseed_account_limit(job->refused);
+    const tseed_amount_t limit = tseed_account_limit(job->result.refused);
     int64_t tiles = 0;
 
-    for (const tseed_job_t *one = job->leader ? job->leader : job; one; one = one->joined) {
-        tiles += tseed_range_count(&one->metatile.wanted) - one->made - one->skipped;
+    for (const tseed_job_t *one = job->savings.leader ? job->savings.leader : job; one;
+         one = one->savings.joined) {
+        tiles += tseed_range_count(&one->metatile.wanted) - one->result.made - one->result.skipped;
     }
-    return (tseed_amount_t){lesser(job->needed * tiles, limit.bytes), lesser(tiles, limit.files)};
+    return (tseed_amount_t){lesser(job->result.needed * tiles, limit.bytes),
+                            lesser(tiles, limit.files)};
 }
 
 /* Whether not even an empty account takes one tile. */
 static int is_too_large(const tseed_job_t *job)
 {
-    const tseed_amount_t limit = tseed_account_limit(job->refused);
+    const tseed_amount_t limit = tseed_account_limit(job->result.refused);
 
-    return limit.bytes < job->needed || limit.files < 1;
+    return limit.bytes < job->result.needed || limit.files < 1;
 }
 
 static void enlarge(tseed_amount_t *amount, tseed_amount_t other)
@@ -200,11 +202,11 @@ static void say_unmeasured(const tseed_quota_wait_t *wait, tseed_run_t *run)
 /* When the root is measured, room for one tile is enough to try again. */
 static void put_unmeasured(tseed_quota_wait_t *wait, const tseed_job_t *job)
 {
-    const tseed_amount_t tile = {job->needed, 1};
+    const tseed_amount_t tile = {job->result.needed, 1};
 
     say_unmeasured(wait, job->run);
     if (!wait->is_wanted) {
-        wait->want = (tseed_want_t){.account = job->refused, .amount = tile, .least = tile};
+        wait->want = (tseed_want_t){.account = job->result.refused, .amount = tile, .least = tile};
         wait->is_wanted = 1;
     }
 }
@@ -215,21 +217,21 @@ void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job)
     tseed_want_t *want = &wait->want;
 
     tseed_counters_add(wait->context->board, TSEED_COUNT_QUOTA_REFUSALS, 1);
-    job->run->short_of = job->refused;
+    job->run->short_of = job->result.refused;
     job->run->pause_until = tseed_clock_monotonic() + APR_USEC_PER_SEC;
-    if (is_unmeasured(job->refused)) {
+    if (is_unmeasured(job->result.refused)) {
         put_unmeasured(wait, job);
         return;
     }
     if (is_too_large(job)) {
-        tseed_quota_wait_say(wait, job->refused, "nothing may be expired");
+        tseed_quota_wait_say(wait, job->result.refused, "nothing may be expired");
         return;
     }
-    if (!wait->is_wanted || want->account != job->refused) {
-        *want = (tseed_want_t){.account = job->refused};
+    if (!wait->is_wanted || want->account != job->result.refused) {
+        *want = (tseed_want_t){.account = job->result.refused};
     }
     enlarge(&want->amount, amount_of(job));
-    enlarge(&want->least, (tseed_amount_t){job->needed, 1});
+    enlarge(&want->least, (tseed_amount_t){job->result.needed, 1});
     wait->is_wanted = 1;
 }
 
@@ -238,14 +240,14 @@ void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job)
 const char *tseed_quota_wait_refuse(const tseed_quota_wait_t *wait, const tseed_job_t *job)
 {
     const tseed_chain_t *chain = &job->run->booked->chain;
-    const int64_t limit = tseed_account_limit(job->refused).bytes;
+    const int64_t limit = tseed_account_limit(job->result.refused).bytes;
 
-    if (job->refused == chain->root || limit == 0 || limit >= job->needed) {
+    if (job->result.refused == chain->root || limit == 0 || limit >= job->result.needed) {
         return NULL;
     }
     return apr_psprintf(wait->context->scratch, "a tile needs %s, and the disk quota%s%s is %s",
-                        tseed_text_amount(job->needed, wait->context->scratch),
-                        job->refused == chain->layer ? " of layer " : "",
-                        job->refused == chain->layer ? job->run->task->layer : "",
+                        tseed_text_amount(job->result.needed, wait->context->scratch),
+                        job->result.refused == chain->layer ? " of layer " : "",
+                        job->result.refused == chain->layer ? job->run->task->layer : "",
                         tseed_text_amount(limit, wait->context->scratch));
 }

@@ -20,8 +20,8 @@ struct tseed_dispatch_t {
 static tseed_job_t *take_position(tseed_dispatch_t *dispatch, tseed_run_t *run,
                                   const tseed_request_t *request, int64_t position)
 {
-    tseed_job_t *job = tseed_flow_begin(dispatch->uses.flow, run, position,
-                                        tseed_ends_sink(dispatch->uses.ends));
+    tseed_job_t *job =
+        tseed_flow_begin(dispatch->uses.flow, run, position, tseed_ends_sink(dispatch->uses.ends));
 
     if (job) {
         tseed_run_hand_out(run, position);
@@ -68,8 +68,7 @@ static int is_lost_below(const tseed_dispatch_t *dispatch, tseed_run_t *run,
     if (run->task->type == TSEED_RESEED && tseed_run_derives(run, metatile->whole.z) &&
         run->progress.failures + run->losses > 0) {
         below = tseed_halving_below(run->tileset.subset->gridset, &metatile->wanted);
-        is =
-            tseed_ends_have_lost(&is, dispatch->uses.ends, run, &below) == APR_SUCCESS ? is : -1;
+        is = tseed_ends_have_lost(&is, dispatch->uses.ends, run, &below) == APR_SUCCESS ? is : -1;
     }
     return is;
 }
@@ -139,9 +138,9 @@ static void describe(const tseed_dispatch_t *dispatch, tseed_job_t *job)
 {
     const tseed_run_t *run = job->run;
 
-    job->remnant.print = run->booked->record.print;
-    job->remnant.task = run->task->id;
-    tseed_book_level(&job->remnant.usage, dispatch->uses.cache->book, run->booked,
+    job->request.remnant.print = run->booked->record.print;
+    job->request.remnant.task = run->task->id;
+    tseed_book_level(&job->request.remnant.usage, dispatch->uses.cache->book, run->booked,
                      job->metatile.wanted.z);
 }
 
@@ -151,7 +150,7 @@ static int may_work(tseed_dispatch_t *dispatch, tseed_job_t *job)
 {
     int may = 1;
 
-    for (; job; job = job->joined) {
+    for (; job; job = job->savings.joined) {
         may &= tseed_holds_may_work(dispatch->uses.holds, job);
     }
     return may;
@@ -160,15 +159,7 @@ static int may_work(tseed_dispatch_t *dispatch, tseed_job_t *job)
 /* Whether a job's answer has waited for too long, while the task was paused above all. */
 static int is_too_old(const tseed_job_t *job, apr_time_t now)
 {
-    return job->stage == TSEED_STAGE_CUT && now - job->answered > ANSWER_AGE_MOST;
-}
-
-static void ask_again(tseed_run_t *run, tseed_job_t *leader)
-{
-    for (tseed_job_t *job = leader; job; job = job->joined) {
-        job->is_stale = 1;
-    }
-    tseed_queue_put(&run->wanted, leader);
+    return job->request.stage == TSEED_STAGE_CUT && now - job->request.answered > ANSWER_AGE_MOST;
 }
 
 /* Gives the first job that may be worked on to a worker, or has it fetched again if its answer is
@@ -178,16 +169,17 @@ static int begin_ready(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t 
     for (int waiting = run->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
-        job->is_whole = job->is_whole && is_alone(dispatch, run);
+        job->request.is_whole = job->request.is_whole && is_alone(dispatch, run);
         if (may_work(dispatch, job)) {
             if (is_too_old(job, now)) {
-                ask_again(run, job);
+                tseed_jobs_doubt(job);
+                tseed_queue_put(&run->wanted, job);
                 return 1;
             }
-            if (job->is_whole) {
+            if (job->request.is_whole) {
                 describe(dispatch, job);
             }
-            tseed_flow_work(dispatch->uses.flow, job, job->stage);
+            tseed_flow_work(dispatch->uses.flow, job, job->request.stage);
             return 1;
         }
         tseed_queue_put(&run->ready, job);
@@ -202,7 +194,9 @@ static int64_t answers_of(const tseed_run_t *run)
     int64_t bytes = (int64_t)expected;
 
     for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
-        bytes += job->stage == TSEED_STAGE_CUT ? (int64_t)job->transfer.capacity : 0;
+        bytes += job->request.stage == TSEED_STAGE_CUT
+                     ? (int64_t)(job->request.transfer.capacity + job->result.drawn.length)
+                     : 0;
     }
     return bytes;
 }
@@ -315,14 +309,14 @@ static void feed_tasks(void *module)
 /* Whether a refused job still waits until there may be room. */
 static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t now)
 {
-    return run->short_of && now < job->due;
+    return run->short_of && now < job->request.due;
 }
 
 /* Whether waiting requests get their tiles unstored: nothing can be stored for now, and the answer
  * is not the reason. */
 static int must_pass(const tseed_dispatch_t *dispatch, const tseed_job_t *job)
 {
-    return job->stage == TSEED_STAGE_CUT && !job->due &&
+    return job->request.stage == TSEED_STAGE_CUT && !job->request.due &&
            (dispatch->uses.marks->is_recounting || dispatch->uses.cache->is_loading ||
             job->run->booked->is_late || dispatch->uses.session->trouble);
 }
@@ -333,10 +327,10 @@ static void work_off(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t no
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
         if (!lacks_room(run, job, now) && tseed_holds_may_work(dispatch->uses.holds, job)) {
-            tseed_flow_work(dispatch->uses.flow, job, job->stage);
+            tseed_flow_work(dispatch->uses.flow, job, job->request.stage);
         } else if (must_pass(dispatch, job)) {
-            job->is_unstored = 1;
-            tseed_flow_work(dispatch->uses.flow, job, job->stage);
+            job->request.is_unstored = 1;
+            tseed_flow_work(dispatch->uses.flow, job, job->request.stage);
         } else {
             tseed_queue_put(&run->ready, job);
         }

@@ -133,7 +133,7 @@ static apr_status_t load_lost(tseed_ends_t *ends, tseed_run_t *run)
 }
 
 apr_status_t tseed_ends_have_lost(int *have, tseed_ends_t *ends, tseed_run_t *run,
-                                 const tseed_range_t *tiles)
+                                  const tseed_range_t *tiles)
 {
     const int width = run->task->meta_width, height = run->task->meta_height;
     const int64_t first_x = tiles->minx > 0 ? tiles->minx / width : 0;
@@ -164,18 +164,18 @@ static void give_up(void *module, tseed_job_t *job)
     loss->position = job->position;
     loss->skipped = tseed_job_present(job);
     loss->made = tseed_job_written(job);
-    loss->bytes = job->bytes;
-    loss->trace = job->trace;
+    loss->bytes = job->result.bytes;
+    loss->trace = job->accounts.trace;
     loss->failed = tseed_range_count(&job->metatile.wanted) - loss->skipped - loss->made;
-    memcpy(loss->cause, job->cause, sizeof(loss->cause));
+    apr_cpystrn(loss->cause, tseed_job_cause(job), sizeof(loss->cause));
     loss->record = (tseed_failure_t){
         .task = run->task->id,
         .z = job->metatile.whole.z,
         .x = job->metatile.whole.minx,
         .y = job->metatile.whole.miny,
         .cause = loss->cause,
-        .http_status = job->transfer.http_status,
-        .attempts = job->attempts,
+        .http_status = job->request.transfer.http_status,
+        .attempts = job->request.attempts,
         .time = tseed_clock_wall(run->progress.started),
     };
     loss->next = ends->losses;
@@ -230,12 +230,12 @@ void tseed_ends_recorded(tseed_ends_t *ends)
 /* ---- metatiles ---- */
 
 /* A reseed skips what did not change, and nothing else. */
-static void count_skipped(const tseed_job_t *job)
+static void count_skipped(const tseed_job_t *job, int64_t skipped)
 {
     tseed_progress_t *progress = &job->run->progress;
 
-    progress->skipped += job->skipped;
-    progress->unchanged += job->run->task->type == TSEED_RESEED ? job->skipped : 0;
+    progress->skipped += skipped;
+    progress->unchanged += job->run->task->type == TSEED_RESEED ? skipped : 0;
 }
 
 /* Counts what a look at a pruned metatile has found. A CHECK that finds its tiles is no look. */
@@ -243,10 +243,10 @@ static void count_pruned(const tseed_job_t *job)
 {
     tseed_progress_t *progress = &job->run->progress;
 
-    progress->pruned += job->pruned;
-    if (job->shade && job->stage == TSEED_STAGE_CUT) {
+    progress->pruned += job->result.pruned;
+    if (job->savings.shade && job->request.stage == TSEED_STAGE_CUT) {
         progress->looked++;
-        progress->wrong += job->is_wrong;
+        progress->wrong += job->result.is_wrong;
     }
 }
 
@@ -258,19 +258,19 @@ static void measure(const tseed_job_t *job, int coming, apr_time_t now)
     tseed_run_measure(run, job, coming > 1 ? run->measured_at + taken / coming : now);
 }
 
-static void finish_metatile(tseed_ends_t *ends, tseed_job_t *job, int coming)
+static void finish_position(tseed_ends_t *ends, tseed_job_t *job, int64_t skipped, int coming)
 {
     tseed_run_t *run = job->run;
-    const unsigned trace = job->trace;
+    const unsigned trace = job->accounts.trace;
     const apr_time_t now = tseed_clock_monotonic();
 
-    run->progress.made += job->made;
-    count_skipped(job);
-    run->progress.bytes += job->bytes;
+    run->progress.made += job->result.made;
+    count_skipped(job, skipped);
+    run->progress.bytes += job->result.bytes;
     count_pruned(job);
     tseed_progress_finish(&run->progress, job->position);
     measure(job, coming, now);
-    if (job->stage != TSEED_STAGE_CHECK) { /* a look proves nothing about writing */
+    if (job->request.stage != TSEED_STAGE_CHECK) { /* a look proves nothing about writing */
         run->pauses = 0;
         tseed_quota_wait_end(run, now);
         tseed_run_remind(run);
@@ -314,16 +314,16 @@ static void finish_level(tseed_ends_t *ends, tseed_job_t *job)
     count_removed(run, job->position);
     atomic_store(&run->unlinked, 0);
     run->removed_before = run->progress.removed;
-    job->skipped = tiles_up_to(run, job->position) - tseed_progress_processed(&run->progress);
-    finish_metatile(ends, job, 1);
+    finish_position(ends, job,
+                    tiles_up_to(run, job->position) - tseed_progress_processed(&run->progress), 1);
 }
 
 static void finish(void *module, tseed_job_t *job, int coming)
 {
-    if (job->stage == TSEED_STAGE_REMOVE) {
+    if (job->request.stage == TSEED_STAGE_REMOVE) {
         finish_level(module, job);
     } else {
-        finish_metatile(module, job, coming);
+        finish_position(module, job, job->result.skipped, coming);
     }
 }
 
@@ -333,12 +333,12 @@ static void discard_one(tseed_ends_t *ends, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
-    if (job->stage == TSEED_STAGE_REMOVE) {
+    if (job->request.stage == TSEED_STAGE_REMOVE) {
         count_removed(run, job->position);
     } else if (run->phase == TSEED_RUN_DRAINING) {
         run->progress.made += tseed_job_written(job);
-        count_skipped(job);
-        run->progress.bytes += job->bytes;
+        count_skipped(job, job->result.skipped);
+        run->progress.bytes += job->result.bytes;
     }
     tseed_jobs_put_back(ends->uses.jobs, job);
     tseed_display_run(ends->uses.display, run);
@@ -350,7 +350,7 @@ static void discard(void *module, tseed_job_t *leader)
     tseed_run_t *run = leader->run;
 
     for (tseed_job_t *job = leader, *next; job; job = next) {
-        next = job->joined;
+        next = job->savings.joined;
         discard_one(ends, job);
     }
     tseed_ends_settle(ends, run);
@@ -381,18 +381,19 @@ static tseed_refusal_t refusal_of(const tseed_job_t *job)
     const tseed_source_t *source = &run->tileset.layer->source;
     const int has_pictures = run->answers > 0 || run->progress.made + run->progress.unchanged > 0;
 
-    if (job->stage != TSEED_STAGE_FETCH || job->joined || job->tries + 1 < source->count ||
-        (job->transfer.http_status == 403 && has_pictures)) {
+    if (job->request.stage != TSEED_STAGE_FETCH || job->savings.joined ||
+        job->request.tries + 1 < source->count ||
+        (job->request.transfer.http_status == 403 && has_pictures)) {
         return TSEED_REFUSES_NOTHING; /* its parts are, or another address may have it */
     }
-    return tseed_source_refusal(source, &job->transfer);
+    return tseed_source_refusal(source, &job->request.transfer);
 }
 
 /* The upstream has asked for a pause for the run's layer, and no other address may have it. */
 static int is_paused(const tseed_job_t *job)
 {
-    return job->stage == TSEED_STAGE_FETCH && job->transfer.pauses_layer &&
-           job->tries + 1 >= job->run->tileset.layer->source.count;
+    return job->request.stage == TSEED_STAGE_FETCH && job->request.transfer.pauses_layer &&
+           job->request.tries + 1 >= job->run->tileset.layer->source.count;
 }
 
 static void note_pause(tseed_refused_t *refused, const tseed_transfer_t *transfer, apr_time_t now)
@@ -412,16 +413,16 @@ static void note_refusal(const tseed_job_t *job, apr_time_t now)
     const tseed_refusal_t what = refusal_of(job);
 
     if (is_paused(job)) {
-        note_pause(refused, &job->transfer, now);
-    } else if (job->transfer.result == TSEED_FETCH_OK ||
-               job->transfer.result == TSEED_FETCH_UNCHANGED ||
+        note_pause(refused, &job->request.transfer, now);
+    } else if (job->request.transfer.result == TSEED_FETCH_OK ||
+               job->request.transfer.result == TSEED_FETCH_UNCHANGED ||
                (refused->count > 0 && refused->what == TSEED_REFUSES_NOTHING)) {
         *refused = (tseed_refused_t){0};
     } else if (what != TSEED_REFUSES_NOTHING) {
         refused->count++;
         refused->what = what;
-        refused->by = job->transfer.upstream;
-        memcpy(refused->cause, job->transfer.cause, sizeof(refused->cause));
+        refused->by = job->request.transfer.upstream;
+        memcpy(refused->cause, job->request.transfer.cause, sizeof(refused->cause));
         if (refused->count >= TSEED_REFUSALS_MOST && now >= refused->next) {
             refused->next = now + back_off(++refused->asks);
         }
@@ -430,7 +431,7 @@ static void note_refusal(const tseed_job_t *job, apr_time_t now)
 
 static void hear(void *module, const tseed_job_t *leader)
 {
-    const tseed_transfer_t *transfer = &leader->transfer;
+    const tseed_transfer_t *transfer = &leader->request.transfer;
     tseed_run_t *run = leader->run;
     const int is_good =
         transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED;
@@ -438,7 +439,7 @@ static void hear(void *module, const tseed_job_t *leader)
     (void)module;
     note_refusal(leader, tseed_clock_monotonic());
     run->progress.requests += transfer->sent + transfer->sent_in_vain;
-    run->progress.shared += leader->follows && is_good && run->phase == TSEED_RUN_GOING;
+    run->progress.shared += leader->savings.follows && is_good && run->phase == TSEED_RUN_GOING;
 }
 
 int tseed_ends_may_ask(const tseed_run_t *run, apr_time_t now)
@@ -454,9 +455,9 @@ static void wait_to_retry(tseed_job_t *job, apr_time_t now)
     apr_interval_time_t asked = run->task->retry_wait;
     tseed_job_t **link = &run->to_retry;
 
-    tseed_jobs_forget_answer(&job->transfer);
-    job->due = now + (asked > 0 ? asked : back_off(job->tries));
-    while (*link && (*link)->due <= job->due) {
+    tseed_jobs_forget_answer(&job->request.transfer);
+    job->request.due = now + (asked > 0 ? asked : back_off(job->request.tries));
+    while (*link && (*link)->request.due <= job->request.due) {
         link = &(*link)->next;
     }
     job->next = *link;
@@ -465,8 +466,8 @@ static void wait_to_retry(tseed_job_t *job, apr_time_t now)
 
 static int is_lost(const tseed_ends_t *ends, const tseed_job_t *job, apr_time_t now)
 {
-    return job->attempts > job->run->task->retries ||
-           now - job->first_failed > ends->uses.context->settings->give_up;
+    return job->request.attempts > job->run->task->retries ||
+           now - job->request.first_failed > ends->uses.context->settings->give_up;
 }
 
 /* Returns whether the upstream has answered anything since the job's failure, and so was not away.
@@ -475,16 +476,16 @@ static int was_there(const tseed_ends_t *ends, const tseed_job_t *job)
 {
     tseed_outlook_t outlook;
 
-    tseed_fetcher_outlook(ends->uses.context->fetcher, &outlook, job->transfer.upstream);
-    return job->doubted && outlook.heard > job->doubted;
+    tseed_fetcher_outlook(ends->uses.context->fetcher, &outlook, job->request.transfer.upstream);
+    return job->request.doubted && outlook.heard > job->request.doubted;
 }
 
 /* Counts a failure that was in doubt once it is in doubt no more. */
 static void settle_doubt(const tseed_ends_t *ends, tseed_job_t *job)
 {
-    if (!job->joined && was_there(ends, job)) {
-        job->attempts++;
-        job->doubted = 0;
+    if (!job->savings.joined && was_there(ends, job)) {
+        job->request.attempts++;
+        job->request.doubted = 0;
     }
 }
 
@@ -492,10 +493,11 @@ static void settle_doubt(const tseed_ends_t *ends, tseed_job_t *job)
  * to a probe, after which the job was sent, and failed, again. */
 static void doubt(const tseed_ends_t *ends, tseed_job_t *job)
 {
-    const tseed_transfer_t *transfer = &job->transfer;
+    const tseed_transfer_t *transfer = &job->request.transfer;
 
     settle_doubt(ends, job);
-    job->doubted = transfer->http_status != 429 && transfer->retry_after == 0 ? transfer->ended : 0;
+    job->request.doubted =
+        transfer->http_status != 429 && transfer->retry_after == 0 ? transfer->ended : 0;
 }
 
 /* The job waits to be fetched again, or is given up. */
@@ -504,18 +506,19 @@ static void fail(void *module, tseed_job_t *job)
     tseed_ends_t *ends = module;
     const apr_time_t now = tseed_clock_monotonic();
 
-    tseed_ends_note(job->run, job->cause, now);
-    for (tseed_job_t *one = job; one; one = one->joined) {
-        one->first_failed = one->tries++ ? one->first_failed : now;
+    tseed_ends_note(job->run, tseed_job_cause(job), now);
+    for (tseed_job_t *one = job; one; one = one->savings.joined) {
+        one->request.first_failed = one->request.tries++ ? one->request.first_failed : now;
     }
-    if (job->stage == TSEED_STAGE_FETCH && job->transfer.result == TSEED_FETCH_AWAY) {
+    if (job->request.stage == TSEED_STAGE_FETCH &&
+        job->request.transfer.result == TSEED_FETCH_AWAY) {
         doubt(ends, job);
     } else if (job->run->refused.count <= TSEED_REFUSALS_MOST ||
                refusal_of(job) == TSEED_REFUSES_NOTHING) {
-        job->attempts++;
-        job->doubted = 0;
+        job->request.attempts++;
+        job->request.doubted = 0;
     }
-    if (!job->joined && is_lost(ends, job, now)) {
+    if (!job->savings.joined && is_lost(ends, job, now)) {
         give_up(ends, job);
     } else {
         wait_to_retry(job, now);
@@ -528,14 +531,14 @@ static void part(tseed_ends_t *ends, tseed_job_t *leader)
     if (was_there(ends, leader)) {
         tseed_savings_fail(ends->uses.savings, leader);
     }
-    leader->doubted = 0; /* the request was: its metatiles are not */
+    leader->request.doubted = 0; /* the request was: its metatiles are not */
     tseed_join_part(&leader->run->wanted, leader);
 }
 
 /* Takes a job out of the list when it is due. */
 static void leave(tseed_ends_t *ends, tseed_job_t *job, apr_time_t now)
 {
-    if (job->joined) {
+    if (job->savings.joined) {
         part(ends, job);
         return;
     }
@@ -553,7 +556,8 @@ static void feed(void *module)
     const apr_time_t now = tseed_clock_monotonic();
 
     for (tseed_run_t *run = ends->uses.runs->tasks; run; run = run->next_run) {
-        while (run->phase == TSEED_RUN_GOING && run->to_retry && run->to_retry->due <= now) {
+        while (run->phase == TSEED_RUN_GOING && run->to_retry &&
+               run->to_retry->request.due <= now) {
             tseed_job_t *job = run->to_retry;
 
             run->to_retry = job->next;
@@ -565,7 +569,7 @@ static void feed(void *module)
 void tseed_ends_hurry(tseed_run_t *run, apr_time_t now)
 {
     for (tseed_job_t *job = run->to_retry; job; job = job->next) {
-        job->due = job->due < now ? job->due : now;
+        job->request.due = job->request.due < now ? job->request.due : now;
     }
     run->refused.next = run->refused.next < now ? run->refused.next : now;
 }
@@ -630,16 +634,16 @@ static void end_troubles(tseed_ends_t *ends)
 static void pause_for_store(tseed_ends_t *ends, tseed_run_t *run, const tseed_job_t *job)
 {
     const char *root = run->tileset.layer->store.root;
-    const char *place = job->place[0] ? job->place : root;
+    const char *place = job->result.place[0] ? job->result.place : root;
     apr_time_t now = tseed_clock_monotonic();
     char why[TSEED_CAUSE_SIZE], layer[64];
 
-    apr_strerror(job->rv, why, sizeof(why));
+    apr_strerror(job->result.rv, why, sizeof(why));
     if (run->pauses == 0) {
         tseed_counters_add(ends->uses.context->board, TSEED_COUNT_STORE_ERRORS, 1);
     }
-    if (run->pauses == 0 && is_news(ends, root, place, job->rv)) {
-        tseed_log(TSEED_LOG_ERROR, job->rv,
+    if (run->pauses == 0 && is_news(ends, root, place, job->result.rv)) {
+        tseed_log(TSEED_LOG_ERROR, job->result.rv,
                   "TS0026: task %" APR_INT64_T_FMT
                   " of layer '%s' is paused: %s, in the layer's store %s, can't be used; the task "
                   "goes on by itself when it can, and so do others",
@@ -649,7 +653,7 @@ static void pause_for_store(tseed_ends_t *ends, tseed_run_t *run, const tseed_jo
         run->pauses++;
         run->pause_until = now + back_off(run->pauses);
     }
-    if (job->rv == ELOOP) {
+    if (job->result.rv == ELOOP) {
         tseed_progress_say(&run->progress, TSEED_REASON_STORE,
                            "paused: %s is a symbolic link, and none is followed below a store's "
                            "directory",
@@ -668,12 +672,12 @@ static void pause_for_store(tseed_ends_t *ends, tseed_run_t *run, const tseed_jo
 static tseed_verdict_t refuse(void *module, tseed_job_t *job)
 {
     const tseed_ends_t *ends = module;
-    const char *cause = job->outcome == TSEED_JOB_NO_ROOM
+    const char *cause = job->result.outcome == TSEED_JOB_NO_ROOM
                             ? tseed_quota_wait_refuse(ends->uses.quota_wait, job)
                             : NULL;
 
     if (cause) {
-        apr_cpystrn(job->cause, cause, sizeof(job->cause));
+        tseed_job_lose(job, TSEED_JOB_LACKS, cause);
     }
     return cause ? TSEED_FLOW_LOST : TSEED_FLOW_WAITS;
 }
@@ -682,7 +686,7 @@ static void wait_for_store(void *module, tseed_run_t *run, const tseed_job_t *re
 {
     const tseed_ends_t *ends = module;
 
-    if (refused->outcome == TSEED_JOB_NO_ROOM) {
+    if (refused->result.outcome == TSEED_JOB_NO_ROOM) {
         tseed_quota_wait_put(ends->uses.quota_wait, refused);
     } else {
         pause_for_store(module, run, refused);
@@ -791,8 +795,7 @@ void tseed_ends_tick(void *module, apr_time_t now)
         tseed_ends_summarise(run, now);
     }
     for (tseed_run_t *run = ends->uses.runs->background; run; run = run->next_run) {
-        run->is_hung =
-            run->working > 0 && tseed_workers_is_hung(ends->uses.context->workers, run);
+        run->is_hung = run->working > 0 && tseed_workers_is_hung(ends->uses.context->workers, run);
     }
     end_troubles(ends);
     tseed_savings_tick(ends->uses.savings);
@@ -807,8 +810,8 @@ static apr_time_t next_due(const void *module)
     apr_time_t due = INT64_MAX;
 
     for (const tseed_run_t *run = ends->uses.runs->tasks; run; run = run->next_run) {
-        if (run->phase == TSEED_RUN_GOING && run->to_retry && run->to_retry->due < due) {
-            due = run->to_retry->due;
+        if (run->phase == TSEED_RUN_GOING && run->to_retry && run->to_retry->request.due < due) {
+            due = run->to_retry->request.due;
         }
     }
     return due;
@@ -827,8 +830,8 @@ tseed_ends_t *tseed_ends_create(const tseed_ends_uses_t *uses)
                                 .refuse = refuse,
                                 .pause = wait_for_store,
                                 .discard = discard};
-    ends->client = (tseed_client_t){
-        .module = ends, .feed = feed, .tick = tseed_ends_tick, .due = next_due};
+    ends->client =
+        (tseed_client_t){.module = ends, .feed = feed, .tick = tseed_ends_tick, .due = next_due};
     return ends;
 }
 

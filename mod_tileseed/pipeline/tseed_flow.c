@@ -29,9 +29,9 @@ struct tseed_flow_t {
 
 static tseed_verdict_t judge_answer(const tseed_job_t *job)
 {
-    const tseed_fetch_result_t result = job->transfer.result;
+    const tseed_fetch_result_t result = job->request.transfer.result;
 
-    if (job->is_stale || result == TSEED_FETCH_CANCELLED) {
+    if (job->accounts.is_stale || result == TSEED_FETCH_CANCELLED) {
         return TSEED_FLOW_ANEW;
     }
     return result == TSEED_FETCH_OK || result == TSEED_FETCH_UNCHANGED ? TSEED_FLOW_ON
@@ -47,10 +47,10 @@ static int is_all_there(const tseed_job_t *job)
 
 static tseed_verdict_t judge_good_work(const tseed_job_t *job)
 {
-    if (job->stage == TSEED_STAGE_DERIVE) {
-        return job->is_stale ? TSEED_FLOW_ANEW : TSEED_FLOW_ON;
+    if (job->request.stage == TSEED_STAGE_DERIVE) {
+        return job->accounts.is_stale ? TSEED_FLOW_ANEW : TSEED_FLOW_ON;
     }
-    if (job->stage == TSEED_STAGE_CHECK) {
+    if (job->request.stage == TSEED_STAGE_CHECK) {
         return is_all_there(job) ? TSEED_FLOW_DONE : TSEED_FLOW_ON;
     }
     return TSEED_FLOW_DONE;
@@ -58,15 +58,17 @@ static tseed_verdict_t judge_good_work(const tseed_job_t *job)
 
 tseed_verdict_t tseed_flow_judge(const tseed_job_t *job)
 {
-    const int has_changed = job->stage == TSEED_STAGE_CUT || job->stage == TSEED_STAGE_REMOVE;
+    const int has_changed =
+        job->request.stage == TSEED_STAGE_CUT || job->request.stage == TSEED_STAGE_REMOVE;
 
-    if (job->run->phase != TSEED_RUN_GOING && !(has_changed && job->outcome == TSEED_JOB_OK)) {
+    if (job->run->phase != TSEED_RUN_GOING &&
+        !(has_changed && job->result.outcome == TSEED_JOB_OK)) {
         return TSEED_FLOW_DROPPED;
     }
-    if (job->stage == TSEED_STAGE_FETCH) {
+    if (job->request.stage == TSEED_STAGE_FETCH) {
         return judge_answer(job);
     }
-    switch (job->outcome) {
+    switch (job->result.outcome) {
     case TSEED_JOB_OK:
         return judge_good_work(job);
     case TSEED_JOB_BAD_ANSWER:
@@ -90,13 +92,11 @@ tseed_verdict_t tseed_flow_judge(const tseed_job_t *job)
 static tseed_job_t *make_job(tseed_flow_t *flow, tseed_run_t *run, int64_t position,
                              const tseed_metatile_t *metatile, const tseed_sink_t *sink)
 {
-    tseed_job_t *job = tseed_jobs_get(flow->uses.jobs, &flow->client);
-
-    job->sink = sink;
-    job->position = position;
-    job->metatile = *metatile;
-    tseed_run_job_add(run, job);
-    return job;
+    return tseed_jobs_get(flow->uses.jobs, &(tseed_job_what_t){.client = &flow->client,
+                                                               .sink = sink,
+                                                               .run = run,
+                                                               .position = position,
+                                                               .metatile = *metatile});
 }
 
 tseed_job_t *tseed_flow_begin(tseed_flow_t *flow, tseed_run_t *run, int64_t position,
@@ -131,18 +131,12 @@ tseed_job_t *tseed_flow_begin_level(tseed_flow_t *flow, tseed_run_t *run, int64_
     const tseed_metatile_t metatile = {level, level};
     tseed_job_t *job = make_job(flow, run, position, &metatile, sink);
 
-    job->stage = TSEED_STAGE_REMOVE;
-    job->is_whole = is_whole(run, &level);
+    job->request.stage = TSEED_STAGE_REMOVE;
+    job->request.is_whole = is_whole(run, &level);
     tseed_job_trace_begin_level(flow->uses.context->board, job);
     tseed_holds_mark_level(flow->uses.holds, job);
     tseed_queue_put(&run->ready, job);
     return job;
-}
-
-static void lose(tseed_job_t *job, tseed_outcome_t outcome, const char *cause)
-{
-    job->outcome = outcome;
-    apr_cpystrn(job->cause, cause, sizeof(job->cause));
 }
 
 void tseed_flow_start(tseed_flow_t *flow, tseed_job_t *list, int is_to_check,
@@ -150,11 +144,11 @@ void tseed_flow_start(tseed_flow_t *flow, tseed_job_t *list, int is_to_check,
 {
     tseed_run_t *run = list->run;
 
-    if (!list->joined && tseed_board_crashes_at(flow->uses.context->board, run->task->id,
-                                                list->position) >= CRASHES_OF_METATILE) {
-        lose(list, TSEED_JOB_CRASHED, "the seeder crashed twice at work on it");
+    if (!list->savings.joined && tseed_board_crashes_at(flow->uses.context->board, run->task->id,
+                                                        list->position) >= CRASHES_OF_METATILE) {
+        tseed_job_lose(list, TSEED_JOB_CRASHED, "the seeder crashed twice at work on it");
     } else if (obstacle) {
-        lose(list, TSEED_JOB_LACKS, obstacle);
+        tseed_job_lose(list, TSEED_JOB_LACKS, obstacle);
     }
     if (tseed_flow_judge(list) == TSEED_FLOW_LOST) {
         list->sink->give_up(list->sink->module, list);
@@ -169,43 +163,36 @@ void tseed_flow_start(tseed_flow_t *flow, tseed_job_t *list, int is_to_check,
 
 void tseed_flow_work(tseed_flow_t *flow, tseed_job_t *job, tseed_stage_t stage)
 {
-    for (tseed_job_t *one = job; one; one = one->joined) {
-        one->stage = stage;
-        one->at_work = 1;
-        if (stage == TSEED_STAGE_CUT) {
-            tseed_holds_pin(flow->uses.holds, one);
-            tseed_job_trace_begin(flow->uses.context->board, one);
-        }
+    for (tseed_job_t *one = job; one; one = one->savings.joined) {
+        one->request.stage = stage;
     }
+    tseed_jobs_lend(flow->uses.jobs, job);
     job->run->working++;
     job->run->checking += stage == TSEED_STAGE_CHECK;
-    if (tseed_workers_push(flow->uses.context->workers, job) != APR_SUCCESS) {
-        job->outcome = TSEED_JOB_NO_STORE;
-        job->rv = APR_ENOMEM;
-        tseed_mailbox_put(flow->uses.context->mailbox, &job->letter);
-    }
+    tseed_workers_push(flow->uses.context->workers, job);
 }
 
 static void set_url(tseed_flow_t *flow, tseed_job_t *job, int address)
 {
-    tseed_ask_t ask = {
-        .tileset = &job->run->tileset, .whole = &job->asked, .gutter = job->run->task->gutter};
+    tseed_ask_t ask = {.tileset = &job->run->tileset,
+                       .whole = &job->savings.asked,
+                       .gutter = job->run->task->gutter};
     const char *url = tseed_source_url(&ask, address, flow->uses.context->scratch);
     size_t size = strlen(url) + 1;
 
-    job->width = ask.width;
-    job->height = ask.height;
-    if (size > job->url_size) {
-        free(job->url);
-        job->url = tseed_memory_get(size);
-        job->url_size = size;
+    job->request.width = ask.width;
+    job->request.height = ask.height;
+    if (size > job->request.url_size) {
+        free(job->request.url);
+        job->request.url = tseed_memory_get(size);
+        job->request.url_size = size;
     }
-    memcpy(job->url, url, size);
+    memcpy(job->request.url, url, size);
 }
 
 static int64_t pixels_of(const tseed_job_t *job)
 {
-    return (int64_t)job->width * job->height;
+    return (int64_t)job->request.width * job->request.height;
 }
 
 /* The picture of a derived metatile counts among the answers of its run. */
@@ -219,16 +206,13 @@ static int64_t derived_pixels_of(const tseed_job_t *job)
 /* What was made of a stale answer is out of date as well. */
 static void begin_get(tseed_job_t *leader)
 {
-    for (tseed_job_t *job = leader; job; job = job->joined) {
-        if (job->is_stale) {
-            memset(job->written, 0, sizeof(job->written));
-            job->plain.colours = TSEED_COLOURS_UNKNOWN;
-            job->digest = 0;
-            job->shade = NULL; /* the finding is forgotten: it is no look any more */
-            job->is_wrong = 0;
-            job->is_stale = 0;
+    for (tseed_job_t *job = leader; job; job = job->savings.joined) {
+        if (job->accounts.is_stale) {
+            tseed_job_forget_made(job);
+            tseed_jobs_renew(job);
+            tseed_savings_renew(job);
         }
-        job->stage = TSEED_STAGE_FETCH;
+        job->request.stage = TSEED_STAGE_FETCH;
     }
 }
 
@@ -236,14 +220,14 @@ static void begin_get(tseed_job_t *leader)
  * answer as well, or the request has failed before. */
 static void set_portion(tseed_flow_t *flow, tseed_job_t *job, int address, int is_shared)
 {
-    free(job->portion);
-    job->portion = NULL;
-    if (!is_shared && !job->run->is_background && job->tries == 0 &&
+    free(job->request.portion);
+    job->request.portion = NULL;
+    if (!is_shared && !job->run->is_background && job->request.tries == 0 &&
         tseed_fetcher_has_help(flow->uses.context->fetcher)) {
-        job->portion =
+        job->request.portion =
             tseed_memory_copy(tseed_portion_write(job, address, flow->uses.context->scratch));
     }
-    job->transfer.portion = job->portion;
+    job->request.transfer.portion = job->request.portion;
 }
 
 static void ask_upstream(tseed_flow_t *flow, tseed_job_t *job)
@@ -254,17 +238,18 @@ static void ask_upstream(tseed_flow_t *flow, tseed_job_t *job)
 
     set_url(flow, job, address);
     is_shared = tseed_savings_ask(flow->uses.savings, job, address);
-    tseed_jobs_forget_answer(&job->transfer);
-    job->transfer.url = job->url;
-    job->transfer.upstream = source->addresses[address].upstream;
-    job->transfer.owner = job->run;
-    job->transfer.layer = job->run->tileset.layer;
-    job->transfer.may_go_elsewhere = source->count > 1;
-    job->transfer.most = tseed_source_most(job->width, job->height);
+    tseed_jobs_forget_answer(&job->request.transfer);
+    job->request.transfer.url = job->request.url;
+    job->request.transfer.upstream = source->addresses[address].upstream;
+    job->request.transfer.owner = job->run;
+    job->request.transfer.layer = job->run->tileset.layer;
+    job->request.transfer.weight = job->savings.weight;
+    job->request.transfer.may_go_elsewhere = source->count > 1;
+    job->request.transfer.most = tseed_source_most(job->request.width, job->request.height);
     set_portion(flow, job, address, is_shared);
     job->run->fetching++;
     job->run->pixels_expected += pixels_of(job);
-    tseed_fetcher_submit(flow->uses.context->fetcher, &job->transfer);
+    tseed_fetcher_submit(flow->uses.context->fetcher, &job->request.transfer);
 }
 
 void tseed_flow_get(tseed_flow_t *flow, tseed_job_t *job)
@@ -272,6 +257,7 @@ void tseed_flow_get(tseed_flow_t *flow, tseed_job_t *job)
     begin_get(tseed_join_chain(job));
     if (tseed_savings_derives(job)) {
         tseed_savings_derive(flow->uses.savings, job);
+        job->request.transfer.upstream = job->run->tileset.layer->source.addresses[0].upstream;
         job->run->deriving++;
         job->run->pixels_expected += derived_pixels_of(job);
         tseed_flow_work(flow, job, TSEED_STAGE_DERIVE);
@@ -294,16 +280,22 @@ int tseed_flow_follow(tseed_flow_t *flow, tseed_job_t *job)
     return tseed_savings_follow(flow->uses.savings, request, job);
 }
 
+static void prepare(tseed_job_t *job)
+{
+    if (job->sink->prepare) {
+        job->request.unstored = job->sink->prepare(job->sink->module, job);
+    }
+}
+
 void tseed_flow_cut(tseed_job_t *leader)
 {
     const apr_time_t now = tseed_clock_monotonic();
 
-    for (tseed_job_t *job = leader; job; job = job->joined) {
-        job->stage = TSEED_STAGE_CUT;
-        job->answered = now;
-        if (job->sink->prepare) {
-            job->sink->prepare(job->sink->module, job);
-        }
+    for (tseed_job_t *job = leader; job; job = job->savings.joined) {
+        job->request.stage = TSEED_STAGE_CUT;
+        job->request.answered = now;
+        tseed_jobs_renew(job);
+        prepare(job);
     }
     tseed_queue_put(&leader->run->ready, leader);
 }
@@ -313,7 +305,7 @@ void tseed_flow_send_back(tseed_run_t *run)
     for (int waiting = run->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
-        tseed_queue_put(job->is_stale ? &run->wanted : &run->ready, job);
+        tseed_queue_put(job->accounts.is_stale ? &run->wanted : &run->ready, job);
     }
 }
 
@@ -322,7 +314,7 @@ void tseed_flow_send_back(tseed_run_t *run)
 /* The first answers say more than what was expected before them. */
 static void measure_pixels(tseed_run_t *run, const tseed_job_t *job)
 {
-    const double found = (double)job->transfer.capacity / (double)pixels_of(job);
+    const double found = (double)job->request.transfer.capacity / (double)pixels_of(job);
 
     run->pixel_bytes += (found - run->pixel_bytes) / (tseed_run_is_new(run) ? 2 : 4);
     run->answers += tseed_run_is_new(run);
@@ -335,18 +327,18 @@ static void arrive(tseed_flow_t *flow, tseed_job_t *job)
     tseed_run_t *run = job->run;
 
     tseed_savings_came(flow->uses.savings, job);
-    tseed_source_settle(&run->tileset.layer->source, &job->transfer);
-    if (!job->follows) {
+    tseed_source_settle(&run->tileset.layer->source, &job->request.transfer);
+    if (!job->savings.follows) {
         run->fetching--;
         run->pixels_expected -= pixels_of(job);
     }
-    if (job->transfer.result == TSEED_FETCH_OK) {
+    if (job->request.transfer.result == TSEED_FETCH_OK) {
         measure_pixels(run, job);
     }
     if (job->sink->hear) {
         job->sink->hear(job->sink->module, job);
     }
-    job->transfer.sent_in_vain = 0;
+    job->request.transfer.sent_in_vain = 0;
 }
 
 /* Whether an answer that says that the upstream is away may be about the size of the request: the
@@ -361,15 +353,15 @@ static int may_be_too_large(const tseed_transfer_t *transfer)
 /* A request for several metatiles that has failed says nothing of each of them. */
 static void fail(tseed_flow_t *flow, tseed_job_t *leader)
 {
-    const tseed_transfer_t *transfer = &leader->transfer;
+    const tseed_transfer_t *transfer = &leader->request.transfer;
 
-    memcpy(leader->cause, transfer->cause, sizeof(leader->cause));
     tseed_health_take(flow->uses.health, leader, tseed_clock_monotonic());
-    if (leader->joined && may_be_too_large(transfer) && !tseed_run_is_refused(leader->run)) {
+    if (leader->savings.joined && may_be_too_large(transfer) &&
+        !tseed_run_is_refused(leader->run)) {
         tseed_savings_fail(flow->uses.savings, leader);
     }
-    if (leader->joined && transfer->result != TSEED_FETCH_AWAY) {
-        tseed_jobs_forget_answer(&leader->transfer);
+    if (leader->savings.joined && transfer->result != TSEED_FETCH_AWAY) {
+        tseed_jobs_forget_answer(&leader->request.transfer);
         tseed_join_part(&leader->run->wanted, leader);
     } else {
         leader->sink->failed(leader->sink->module, leader);
@@ -408,7 +400,7 @@ typedef struct {
 
 static void go_on(piles_t *piles, tseed_job_t *job)
 {
-    if (job->stage == TSEED_STAGE_DERIVE) {
+    if (job->request.stage == TSEED_STAGE_DERIVE) {
         tseed_flow_cut(job);
     } else {
         piles->wanted = tseed_join_push(piles->wanted, job);
@@ -417,13 +409,13 @@ static void go_on(piles_t *piles, tseed_job_t *job)
 
 static void go_again(tseed_job_t *job)
 {
-    job->is_whole = 0; /* it could not be renamed away */
+    job->request.is_whole = 0; /* it could not be renamed away */
     tseed_queue_put(&job->run->ready, job);
 }
 
 static void fetch_anew(piles_t *piles, tseed_job_t *job)
 {
-    job->must_fetch |= job->outcome == TSEED_JOB_NO_BODY;
+    job->request.must_fetch |= job->result.outcome == TSEED_JOB_NO_BODY;
     piles->wanted = tseed_join_push(piles->wanted, job);
 }
 
@@ -431,15 +423,6 @@ static void keep_waiting(piles_t *piles, tseed_job_t *job)
 {
     piles->ready = tseed_join_push(piles->ready, job);
     piles->refused = job;
-}
-
-/* A CHECK that finds its tiles makes none. */
-static void count_found(tseed_job_t *job)
-{
-    if (job->stage == TSEED_STAGE_CHECK) {
-        job->made = tseed_job_written(job);
-        job->skipped = tseed_job_present(job);
-    }
 }
 
 /* The answer goes with a job that does not wait. */
@@ -464,7 +447,9 @@ static void carry_out(piles_t *piles, tseed_job_t *job)
         go_on(piles, job);
         break;
     case TSEED_FLOW_DONE:
-        count_found(job);
+        if (job->request.stage == TSEED_STAGE_CHECK) {
+            tseed_job_count_found(job);
+        }
         sink->finish(sink->module, job, piles->coming);
         break;
     case TSEED_FLOW_ANEW:
@@ -491,8 +476,8 @@ static int is_stale(const tseed_job_t *leader)
 {
     int is = 0;
 
-    for (const tseed_job_t *job = leader; job; job = job->joined) {
-        is |= job->is_stale;
+    for (const tseed_job_t *job = leader; job; job = job->savings.joined) {
+        is |= job->accounts.is_stale;
     }
     return is;
 }
@@ -507,32 +492,34 @@ static void cut_again(const piles_t *piles)
 
     tseed_join_resume(list, piles->keeper);
     if (piles->keeper) {
-        list->width = piles->keeper->width;
-        list->height = piles->keeper->height;
+        list->request.width = piles->keeper->request.width;
+        list->request.height = piles->keeper->request.height;
     }
-    is_lost = is_stale(list) || list->stage == TSEED_STAGE_DERIVE ||
-              (list->stage == TSEED_STAGE_CUT && !piles->keeper);
+    is_lost = is_stale(list) || list->request.stage == TSEED_STAGE_DERIVE ||
+              (list->request.stage == TSEED_STAGE_CUT && !piles->keeper);
     tseed_queue_put(is_lost ? &run->wanted : &run->ready, list);
     if (list->sink->pause) {
         list->sink->pause(list->sink->module, run, piles->refused);
     }
-    for (tseed_job_t *job = list; job; job = job->joined) {
-        job->due = run->pause_until;
+    for (tseed_job_t *job = list; job; job = job->savings.joined) {
+        job->request.due = run->pause_until;
+        prepare(job);
     }
 }
 
 /* The first job that may need the answer again gets it, before the leader may be put back. */
 static tseed_job_t *keep_answer(tseed_job_t *leader)
 {
-    tseed_job_t *job = leader->stage == TSEED_STAGE_CUT ? leader : NULL;
+    tseed_job_t *job = leader->request.stage == TSEED_STAGE_CUT ? leader : NULL;
 
-    while (job && job->outcome != TSEED_JOB_NO_ROOM && job->outcome != TSEED_JOB_NO_STORE) {
-        job = job->joined;
+    while (job && job->result.outcome != TSEED_JOB_NO_ROOM &&
+           job->result.outcome != TSEED_JOB_NO_STORE) {
+        job = job->savings.joined;
     }
     if (job) {
         tseed_join_hand_over(job, leader);
-        job->width = leader->width;
-        job->height = leader->height;
+        job->request.width = leader->request.width;
+        job->request.height = leader->request.height;
     }
     return job;
 }
@@ -542,12 +529,12 @@ static void fetch_otherwise(tseed_flow_t *flow, tseed_job_t *list, int was_joine
 {
     tseed_run_t *run = list->run;
 
-    if (list->joined) {
+    if (list->savings.joined) {
         tseed_savings_fail(flow->uses.savings, tseed_join_chain(list));
     }
     if (!was_joined) {
         list->sink->failed(list->sink->module, list);
-    } else if (list->joined) {
+    } else if (list->savings.joined) {
         tseed_join_part(&run->wanted, tseed_join_chain(list));
     } else {
         tseed_queue_put(&run->wanted, list);
@@ -556,8 +543,8 @@ static void fetch_otherwise(tseed_flow_t *flow, tseed_job_t *list, int was_joine
 
 static void recall(const tseed_flow_t *flow, tseed_job_t *job)
 {
-    if (job->outcome == TSEED_JOB_OK && job->run->phase == TSEED_RUN_GOING) {
-        tseed_job_trace_recall(flow->uses.context->board, job);
+    if (job->result.outcome == TSEED_JOB_OK && job->run->phase == TSEED_RUN_GOING) {
+        tseed_job_recall(flow->uses.context->board, job);
     }
 }
 
@@ -571,13 +558,13 @@ static void arrive_derived(tseed_job_t *job)
 /* Takes in what the worker has found or changed, before what becomes of the jobs. */
 static void take_in(const tseed_flow_t *flow, tseed_job_t *leader)
 {
-    for (tseed_job_t *job = leader; job; job = job->joined) {
-        if (job->stage == TSEED_STAGE_CHECK) {
+    for (tseed_job_t *job = leader; job; job = job->savings.joined) {
+        if (job->request.stage == TSEED_STAGE_CHECK) {
             recall(flow, job);
-        } else if (job->stage == TSEED_STAGE_DERIVE) {
+        } else if (job->request.stage == TSEED_STAGE_DERIVE) {
             arrive_derived(job);
             tseed_savings_took(flow->uses.savings, job);
-        } else if (!job->is_unstored) {
+        } else if (!job->request.is_unstored) {
             tseed_holds_book(flow->uses.holds, job);
             tseed_savings_took(flow->uses.savings, job);
         }
@@ -592,7 +579,7 @@ static void worked(tseed_flow_t *flow, tseed_job_t *leader)
     const int was_joined = piles.coming > 1;
 
     run->working--;
-    run->checking -= leader->stage == TSEED_STAGE_CHECK;
+    run->checking -= leader->request.stage == TSEED_STAGE_CHECK;
     if (!tseed_savings_derives(leader)) {
         tseed_health_take(flow->uses.health, leader, tseed_clock_monotonic());
     }
@@ -612,7 +599,7 @@ static void worked(tseed_flow_t *flow, tseed_job_t *leader)
 
 static void take(void *module, tseed_job_t *job)
 {
-    if (job->stage == TSEED_STAGE_FETCH) {
+    if (job->request.stage == TSEED_STAGE_FETCH) {
         fetched(module, job);
     } else {
         worked(module, job);
@@ -636,7 +623,7 @@ void tseed_flow_no_store(void *module, tseed_job_t *count)
     for (int waiting = background->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&background->ready);
 
-        if (job->stage == TSEED_STAGE_CUT) {
+        if (job->request.stage == TSEED_STAGE_CUT) {
             tseed_flow_work(flow, job, TSEED_STAGE_CUT);
         } else {
             tseed_queue_put(&background->ready, job);

@@ -40,8 +40,9 @@ typedef struct tseed_sink_t {
     void *module; /* handed to each of these */
     /* An answer has come, or none will: before anything else becomes of it. */
     void (*hear)(void *module, const tseed_job_t *leader);
-    /* The job has its picture, and will wait for a worker. */
-    void (*prepare)(void *module, tseed_job_t *job);
+    /* The job has its picture, and will wait for a worker. Returns the tiles that are to be handed
+     * over if they can't be stored, in the place of the job's `unstored`, malloc'd; or NULL. */
+    tseed_unstored_t *(*prepare)(void *module, const tseed_job_t *job);
     /* DONE. `coming`: how many jobs, with this one, have come back together and are not judged;
      * each took an equal share of the time. */
     void (*finish)(void *module, tseed_job_t *job, int coming);

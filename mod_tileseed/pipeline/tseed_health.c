@@ -55,7 +55,7 @@ static record_t *find(const tseed_health_t *health, const tseed_layer_t *layer,
 
 static record_t *record_of(tseed_health_t *health, const tseed_job_t *job)
 {
-    const meeting_t meeting = {job->run->tileset.layer, job->transfer.upstream};
+    const meeting_t meeting = {job->run->tileset.layer, job->request.transfer.upstream};
     record_t *record = find(health, meeting.layer, meeting.upstream);
 
     if (!record) {
@@ -69,7 +69,7 @@ static record_t *record_of(tseed_health_t *health, const tseed_job_t *job)
 /* Whether a failure says something of the upstream that its good answers have not refuted. */
 static int is_news(const record_t *record, const tseed_job_t *job)
 {
-    const int status = job->transfer.http_status;
+    const int status = job->request.transfer.http_status;
 
     if (!record->well_at) {
         return 1;
@@ -78,7 +78,7 @@ static int is_news(const record_t *record, const tseed_job_t *job)
         (status == 404 || status == 410 || status == 204)) {
         return 0;
     }
-    return job->tries == 0 || record->well_at < job->first_failed;
+    return job->request.tries == 0 || record->well_at < job->request.first_failed;
 }
 
 /* `cause`: why no tiles can be made of an answer; NULL: they were. */
@@ -86,14 +86,15 @@ static void note(tseed_health_t *health, const tseed_job_t *job, const char *cau
 {
     record_t *record = record_of(health, job);
 
-    record->paused = job->transfer.pauses_layer ? now + job->transfer.retry_after : 0;
+    record->paused =
+        job->request.transfer.pauses_layer ? now + job->request.transfer.retry_after : 0;
     if (cause && !is_news(record, job)) {
         return;
     }
     record->bits = record->bits << 1 | (cause != NULL);
     record->looked += record->looked < 32;
     record->noted = now;
-    record->is_away = cause && job->transfer.result == TSEED_FETCH_AWAY;
+    record->is_away = cause && job->request.transfer.result == TSEED_FETCH_AWAY;
     if (!cause) {
         record->well_at = now;
         record->streak = 0;
@@ -106,16 +107,19 @@ static void note(tseed_health_t *health, const tseed_job_t *job, const char *cau
 /* A request that was not sent says nothing, unless the upstream could not be reached. */
 void tseed_health_take(tseed_health_t *health, const tseed_job_t *leader, apr_time_t now)
 {
-    const tseed_transfer_t *transfer = &leader->transfer;
+    const tseed_transfer_t *transfer = &leader->request.transfer;
 
-    if (leader->stage == TSEED_STAGE_FETCH) {
+    if (leader->request.stage == TSEED_STAGE_FETCH) {
         if (transfer->result == TSEED_FETCH_AWAY ||
             (transfer->result == TSEED_FETCH_FAILED && transfer->sent)) {
             note(health, leader, transfer->cause, now);
         }
-    } else if (leader->stage == TSEED_STAGE_CUT && transfer->sent && !leader->is_made_of_shade) {
-        if (leader->outcome == TSEED_JOB_OK || leader->outcome == TSEED_JOB_BAD_ANSWER) {
-            note(health, leader, leader->outcome == TSEED_JOB_OK ? NULL : leader->cause, now);
+    } else if (leader->request.stage == TSEED_STAGE_CUT && transfer->sent &&
+               !leader->savings.is_made_of_shade) {
+        if (leader->result.outcome == TSEED_JOB_OK ||
+            leader->result.outcome == TSEED_JOB_BAD_ANSWER) {
+            note(health, leader,
+                 leader->result.outcome == TSEED_JOB_OK ? NULL : leader->result.cause, now);
         }
     }
 }

@@ -37,7 +37,7 @@ int tseed_upstreams_choose(tseed_fetcher_t *fetcher, const tseed_job_t *job)
     tseed_outlook_t outlook;
 
     for (int i = 0; i < source->count; i++) {
-        int address = (first + job->tries + i) % source->count;
+        int address = (first + job->request.tries + i) % source->count;
 
         look_at(fetcher, &outlook, job->run, address);
         if (!outlook.since || outlook.next <= now) {

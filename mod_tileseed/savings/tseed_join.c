@@ -9,27 +9,27 @@
 
 tseed_job_t *tseed_join_chain(tseed_job_t *list)
 {
-    list->leader = NULL;
-    list->asked = list->metatile.whole;
-    for (tseed_job_t *job = list->joined; job; job = job->joined) {
-        job->leader = list;
-        list->asked = tseed_cells_bound(&list->asked, &job->metatile.whole);
+    list->savings.leader = NULL;
+    list->savings.asked = list->metatile.whole;
+    for (tseed_job_t *job = list->savings.joined; job; job = job->savings.joined) {
+        job->savings.leader = list;
+        list->savings.asked = tseed_cells_bound(&list->savings.asked, &job->metatile.whole);
     }
     return list;
 }
 
 tseed_job_t *tseed_join_push(tseed_job_t *list, tseed_job_t *job)
 {
-    job->leader = NULL;
-    job->joined = list;
+    job->savings.leader = NULL;
+    job->savings.joined = list;
     return job;
 }
 
 tseed_job_t *tseed_join_pop(tseed_job_t *job)
 {
-    tseed_job_t *rest = job->joined;
+    tseed_job_t *rest = job->savings.joined;
 
-    job->leader = job->joined = NULL;
+    job->savings.leader = job->savings.joined = NULL;
     return rest;
 }
 
@@ -37,7 +37,7 @@ int tseed_join_count(const tseed_job_t *leader)
 {
     int count = 0;
 
-    for (const tseed_job_t *job = leader; job; job = job->joined) {
+    for (const tseed_job_t *job = leader; job; job = job->savings.joined) {
         count++;
     }
     return count;
@@ -48,16 +48,16 @@ static tseed_job_t *take_cell(tseed_job_t **list, tseed_cell_shape_t cell)
 {
     tseed_job_t *const first = *list;
     const tseed_shape_t *shape = &first->run->positions.shape;
-    tseed_job_t *rest = NULL, **rest_end = &rest, **end = &first->joined;
+    tseed_job_t *rest = NULL, **rest_end = &rest, **end = &first->savings.joined;
 
-    for (tseed_job_t *job = first->joined, *next; job; job = next) {
-        next = job->joined;
+    for (tseed_job_t *job = first->savings.joined, *next; job; job = next) {
+        next = job->savings.joined;
         if (tseed_cells_share(shape, &first->metatile.whole, &job->metatile.whole, cell)) {
             *end = job;
-            end = &job->joined;
+            end = &job->savings.joined;
         } else {
             *rest_end = job;
-            rest_end = &job->joined;
+            rest_end = &job->savings.joined;
         }
     }
     *end = *rest_end = NULL;
@@ -69,17 +69,17 @@ static int is_dense(const tseed_job_t *leader)
 {
     int64_t needed = 0;
 
-    for (const tseed_job_t *job = leader; job; job = job->joined) {
+    for (const tseed_job_t *job = leader; job; job = job->savings.joined) {
         needed += tseed_range_count(&job->metatile.whole);
     }
-    return SHARE_LEAST * needed >= tseed_range_count(&leader->asked);
+    return SHARE_LEAST * needed >= tseed_range_count(&leader->savings.asked);
 }
 
 /* What parts of a request take says nothing of the size that was chosen. */
 static void forget_step(tseed_job_t *leader)
 {
-    for (tseed_job_t *job = leader; job; job = job->joined) {
-        job->step = -1;
+    for (tseed_job_t *job = leader; job; job = job->savings.joined) {
+        job->savings.step = -1;
     }
 }
 
@@ -100,15 +100,16 @@ void tseed_join_queue(tseed_queue_t *queue, tseed_job_t *list, tseed_cell_shape_
 
 tseed_cell_shape_t tseed_join_cell(const tseed_job_t *leader)
 {
-    return leader->joined ? tseed_cells_around(&leader->run->positions.shape, &leader->asked)
-                          : (tseed_cell_shape_t){1, 1};
+    return leader->savings.joined
+               ? tseed_cells_around(&leader->run->positions.shape, &leader->savings.asked)
+               : (tseed_cell_shape_t){1, 1};
 }
 
 void tseed_join_part(tseed_queue_t *queue, tseed_job_t *leader)
 {
     forget_step(leader);
-    for (tseed_job_t *job = leader; job; job = job->joined) {
-        job->why = TSEED_SIZE_FAILED;
+    for (tseed_job_t *job = leader; job; job = job->savings.joined) {
+        job->savings.why = TSEED_SIZE_FAILED;
     }
     tseed_join_queue(queue, leader, tseed_cells_half(tseed_join_cell(leader)));
 }
@@ -116,18 +117,18 @@ void tseed_join_part(tseed_queue_t *queue, tseed_job_t *leader)
 void tseed_join_hand_over(tseed_job_t *job, tseed_job_t *leader)
 {
     if (job != leader) {
-        tseed_jobs_move_answer(&job->transfer, &leader->transfer);
-        job->asked = leader->asked;
+        tseed_jobs_move_answer(&job->request.transfer, &leader->request.transfer);
+        job->savings.asked = leader->savings.asked;
     }
 }
 
 void tseed_join_resume(tseed_job_t *list, tseed_job_t *keeper)
 {
-    const tseed_range_t asked = keeper ? keeper->asked : list->metatile.whole;
+    const tseed_range_t asked = keeper ? keeper->savings.asked : list->metatile.whole;
 
     tseed_join_chain(list);
     if (keeper) {
         tseed_join_hand_over(list, keeper);
-        list->asked = asked;
+        list->savings.asked = asked;
     }
 }

@@ -214,8 +214,8 @@ static void confirm(const tseed_cache_t *cache, const site_t *site, const tseed_
                     uint32_t shade)
 {
     const int is_reseed = site->job->run->task->type == TSEED_RESEED;
-    const int has_looked =
-        is_reseed || site->job->is_wrong || site->job->plain.colours != TSEED_COLOURS_UNKNOWN;
+    const int has_looked = is_reseed || site->job->result.is_wrong ||
+                           site->job->result.plain.colours != TSEED_COLOURS_UNKNOWN;
 
     if (finding && is_reseed && has(&finding->range, site->range)) {
         note(cache, site, finding->shade);
@@ -227,8 +227,8 @@ static void confirm(const tseed_cache_t *cache, const site_t *site, const tseed_
 /* The shade of a job's tiles; 0: they have several colours, or there are too many shades. */
 static uint32_t shade_of(tseed_pruned_set_t *set, const tseed_job_t *job)
 {
-    return job->plain.colours == TSEED_COLOURS_ONE
-               ? tseed_pruned_set_number(set, job->plain.data, job->plain.length)
+    return job->result.plain.colours == TSEED_COLOURS_ONE
+               ? tseed_pruned_set_number(set, job->result.plain.data, job->result.plain.length)
                : 0;
 }
 
@@ -264,8 +264,9 @@ static void tseed_finder_take(tseed_pruned_set_t *set, const tseed_cache_t *cach
     site.above = tseed_findings_above(set->findings, &spot, NULL, NULL);
     known = tseed_findings_find(set->findings, site.range->z, site.x, site.y);
     shade = shade_of(set, job);
-    if (job->plain.colours == TSEED_COLOURS_UNKNOWN ||
-        (job->plain.colours == TSEED_COLOURS_ONE && tseed_job_present(job) > job->equal)) {
+    if (job->result.plain.colours == TSEED_COLOURS_UNKNOWN ||
+        (job->result.plain.colours == TSEED_COLOURS_ONE &&
+         tseed_job_present(job) > job->result.equal)) {
         confirm(cache, &site, known, shade);
         return;
     }
@@ -484,7 +485,7 @@ static int pass(tseed_prune_t *prune, tseed_run_t *run, int64_t from, tseed_land
 static int is_looking(const tseed_run_t *run)
 {
     for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
-        if (job->shade) {
+        if (job->savings.shade) {
             return 1;
         }
     }
@@ -575,7 +576,7 @@ static void begin(void *saving, tseed_job_t *job)
         jump = jump_of(set, run);
         tseed_jump_from(&landing, &jump, job->position, 1);
         if (landing.is_look) {
-            job->shade = tseed_pruned_set_shade(set, landing.finding->shade);
+            job->savings.shade = tseed_pruned_set_shade(set, landing.finding->shade);
         }
     }
 }
@@ -620,12 +621,12 @@ static void took(void *saving, tseed_job_t *job)
     const tseed_run_t *run = job->run;
     tseed_pruned_set_t *set = NULL;
 
-    if (job->outcome == TSEED_JOB_OK && !job->is_made_of_shade && config_of(run)->is_on &&
-        (!job->shade || job->is_wrong)) {
+    if (job->result.outcome == TSEED_JOB_OK && !job->savings.is_made_of_shade &&
+        config_of(run)->is_on && (!job->savings.shade || job->result.is_wrong)) {
         set = find(prune, run->booked);
     }
     if (set && set->recipe == run->booked->record.recipe) {
-        if (job->is_wrong) {
+        if (job->result.is_wrong) {
             doubt(set, job);
         }
         tseed_finder_take(set, prune->uses.cache, job);

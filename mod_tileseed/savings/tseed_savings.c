@@ -3,7 +3,6 @@
 /* The door of the savings. What belongs to derived metatiles stands here. */
 #include "savings/tseed_savings.h"
 
-#include "books/tseed_jobs.h"
 #include "savings/tseed_prune.h"
 #include "savings/tseed_sharing.h"
 #include "savings/tseed_sizing.h"
@@ -23,9 +22,8 @@ tseed_savings_t *tseed_savings_create(const tseed_savings_uses_t *uses)
 
     savings->uses = *uses;
     savings->prune = tseed_prune_saving.create(uses);
-    savings->client = (tseed_client_t){.module = savings->prune,
-                                       .feed = tseed_prune_saving.feed,
-                                       .due = tseed_prune_saving.due};
+    savings->client = (tseed_client_t){
+        .module = savings->prune, .feed = tseed_prune_saving.feed, .due = tseed_prune_saving.due};
     savings->sharing = tseed_sharing_create(uses->context, uses->runs, uses->display);
     savings->sizing = tseed_sizing_create(uses->context, uses->session);
     return savings;
@@ -74,16 +72,16 @@ static tseed_choice_t choose(tseed_savings_t *savings, tseed_run_t *run, int64_t
 static void pick(tseed_request_t *request, tseed_savings_t *savings, tseed_run_t *run,
                  int64_t position)
 {
-    const int found = request->cell.columns * request->cell.rows > 1
-                          ? tseed_cells_at(request->positions, &run->positions, position,
-                                           request->cell)
-                          : 0;
+    const int found =
+        request->cell.columns * request->cell.rows > 1
+            ? tseed_cells_at(request->positions, &run->positions, position, request->cell)
+            : 0;
 
     for (int i = 0; i < found; i++) {
         const int64_t other = request->positions[i];
 
-        if (other == position || (tseed_run_is_free(run, other) &&
-                                  !tseed_prune_has(savings->prune, run, other))) {
+        if (other == position ||
+            (tseed_run_is_free(run, other) && !tseed_prune_has(savings->prune, run, other))) {
             request->positions[request->count++] = other;
         }
     }
@@ -113,11 +111,10 @@ int tseed_savings_wait(tseed_savings_t *savings, tseed_run_t *run, apr_time_t no
     return tseed_sharing_waits(savings->sharing, run, now);
 }
 
-void tseed_savings_begin(tseed_savings_t *savings, tseed_job_t *job,
-                         const tseed_request_t *request)
+void tseed_savings_begin(tseed_savings_t *savings, tseed_job_t *job, const tseed_request_t *request)
 {
-    job->step = request->step;
-    job->why = (uint8_t)request->why;
+    job->savings.step = request->step;
+    job->savings.why = (uint8_t)request->why;
     tseed_prune_saving.begin(savings->prune, job);
 }
 
@@ -127,14 +124,26 @@ const tseed_shade_t *tseed_savings_shade(tseed_savings_t *savings, tseed_run_t *
     return tseed_prune_shade(savings->prune, run, position);
 }
 
+int tseed_savings_paint(tseed_savings_t *savings, tseed_job_t *job)
+{
+    job->savings.shade = tseed_savings_shade(savings, job->run, job->position);
+    job->savings.is_made_of_shade = job->savings.shade != NULL;
+    return job->savings.is_made_of_shade;
+}
+
 /* ---- what is asked ---- */
+
+void tseed_savings_renew(tseed_job_t *job)
+{
+    job->savings.shade = NULL;
+}
 
 int tseed_savings_ask(tseed_savings_t *savings, tseed_job_t *leader, int address)
 {
     int is_shared;
 
-    leader->follows = 0;
-    tseed_origins_ask(savings->uses.origins, leader, leader->url);
+    leader->savings.follows = 0;
+    tseed_origins_ask(savings->uses.origins, leader, leader->request.url);
     is_shared = tseed_sharing_ask(savings->sharing, leader, address);
     tseed_sizing_begin(savings->sizing, leader);
     return is_shared;
@@ -148,29 +157,25 @@ int tseed_savings_derives(const tseed_job_t *job)
 void tseed_savings_derive(tseed_savings_t *savings, tseed_job_t *job)
 {
     tseed_origins_ask(savings->uses.origins, job, "derived");
-    tseed_jobs_forget_answer(&job->transfer);
-    job->transfer.upstream = job->run->tileset.layer->source.addresses[0].upstream;
-    job->transfer.http_status = 0;
-    job->transfer.next_condition[0] = '\0';
 }
 
 tseed_shared_request_t *tseed_savings_partner(tseed_savings_t *savings, tseed_job_t *leader,
                                               int *address)
 {
-    tseed_range_t asked = leader->asked;
+    tseed_range_t asked = leader->savings.asked;
     tseed_shared_request_t *request =
         tseed_savings_derives(leader)
             ? NULL
             : tseed_sharing_find(savings->sharing, leader, &asked, address);
 
-    leader->asked = asked;
+    leader->savings.asked = asked;
     return request;
 }
 
 int tseed_savings_follow(tseed_savings_t *savings, tseed_shared_request_t *request,
                          tseed_job_t *leader)
 {
-    tseed_origins_ask(savings->uses.origins, leader, leader->url);
+    tseed_origins_ask(savings->uses.origins, leader, leader->request.url);
     return tseed_sharing_follow(savings->sharing, request, leader);
 }
 
@@ -185,7 +190,7 @@ void tseed_savings_came(tseed_savings_t *savings, const tseed_job_t *leader)
  * anew. */
 static void take_derived(tseed_savings_t *savings, tseed_job_t *job)
 {
-    if (job->has_broken) {
+    if (job->result.has_broken) {
         const tseed_range_t below =
             tseed_halving_below(job->run->tileset.subset->gridset, &job->metatile.wanted);
 
@@ -197,7 +202,7 @@ static void take_derived(tseed_savings_t *savings, tseed_job_t *job)
  * tiles may have been written. */
 static void learn(tseed_savings_t *savings, tseed_job_t *job)
 {
-    if (job->is_stale || job->run->is_doubtful) { /* the task's end advises a reseed */
+    if (job->accounts.is_stale || job->run->is_doubtful) { /* the task's end advises a reseed */
         tseed_origins_forget(savings->uses.origins, job);
     } else {
         tseed_origins_take(savings->uses.origins, job);
@@ -207,11 +212,11 @@ static void learn(tseed_savings_t *savings, tseed_job_t *job)
 
 void tseed_savings_took(tseed_savings_t *savings, tseed_job_t *job)
 {
-    if (job->stage == TSEED_STAGE_CUT) {
+    if (job->request.stage == TSEED_STAGE_CUT) {
         learn(savings, job);
-    } else if (job->stage == TSEED_STAGE_DERIVE) {
+    } else if (job->request.stage == TSEED_STAGE_DERIVE) {
         take_derived(savings, job);
-    } else if (job->stage == TSEED_STAGE_FETCH && !job->follows) {
+    } else if (job->request.stage == TSEED_STAGE_FETCH && !job->savings.follows) {
         tseed_sizing_take(savings->sizing, job);
     }
 }

@@ -89,7 +89,13 @@ void tseed_savings_begin(tseed_savings_t *savings, tseed_job_t *job,
 const tseed_shade_t *tseed_savings_shade(tseed_savings_t *savings, tseed_run_t *run,
                                          int64_t position);
 
+/* Has a job make its tiles of that colour, without a picture. Returns whether there is one. */
+int tseed_savings_paint(tseed_savings_t *savings, tseed_job_t *job);
+
 /* ---- what is asked ---- */
+
+/* What was known of a job is out of date: it is no look any more. */
+void tseed_savings_renew(tseed_job_t *job);
 
 /* A request for the tiles of a job and of those that it leads goes out to an address of its source.
  * job->url is set. Sets what the answer is to be compared with, and how long it may take. Returns
@@ -105,8 +111,8 @@ void tseed_savings_derive(tseed_savings_t *savings, tseed_job_t *job);
 /* Finds a partner's request whose answer has the tiles of a job and of those that it leads. Sets
  * leader->asked to the tiles of the answer and *address to the source's address that is asked.
  * Returns the request, which is valid until control returns to the loop. NULL: there is none. */
-struct tseed_shared_request_t *tseed_savings_partner(tseed_savings_t *savings,
-                                                     tseed_job_t *leader, int *address);
+struct tseed_shared_request_t *tseed_savings_partner(tseed_savings_t *savings, tseed_job_t *leader,
+                                                     int *address);
 
 /* Lets a job, whose URL is set, follow a request. The job comes back as if it had been fetched,
  * with `sent` 0; or as CANCELLED if the request fails or is taken back. Returns 0 when the job

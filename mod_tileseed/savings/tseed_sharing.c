@@ -214,7 +214,7 @@ tseed_cell_shape_t tseed_sharing_cell(tseed_sharing_t *sharing, tseed_run_t *run
 tseed_shared_request_t *tseed_sharing_find(tseed_sharing_t *sharing, const tseed_job_t *leader,
                                            tseed_range_t *asked, int *address)
 {
-    tseed_shared_request_t *request = find(sharing, leader->run, &leader->asked);
+    tseed_shared_request_t *request = find(sharing, leader->run, &leader->savings.asked);
 
     if (request) {
         *asked = request->asked;
@@ -238,8 +238,7 @@ static void forget(tseed_sharing_t *sharing, tseed_shared_request_t *request)
 /* Hands a copy of an answer to a job, which comes back with it. */
 static void give(const tseed_sharing_t *sharing, tseed_job_t *job, const tseed_transfer_t *answer)
 {
-    tseed_jobs_copy_answer(&job->transfer, answer);
-    job->transfer.sent = 0;
+    tseed_jobs_copy_answer(&job->request.transfer, answer);
     tseed_mailbox_put(sharing->context->mailbox, &job->letter);
 }
 
@@ -247,12 +246,13 @@ static void give(const tseed_sharing_t *sharing, tseed_job_t *job, const tseed_t
 int tseed_sharing_follow(tseed_sharing_t *sharing, tseed_shared_request_t *request,
                          tseed_job_t *leader)
 {
-    const char *condition = leader->transfer.condition ? leader->transfer.condition : "";
+    const char *condition =
+        leader->request.transfer.condition ? leader->request.transfer.condition : "";
 
     if (*request->condition && strcmp(request->condition, condition) != 0) {
         return 0;
     }
-    leader->follows = 1;
+    leader->savings.follows = 1;
     request->partners--;
     if (request->leader) {
         tseed_queue_put(&request->followers, leader);
@@ -277,13 +277,14 @@ int tseed_sharing_ask(tseed_sharing_t *sharing, tseed_job_t *leader, int address
     *request = (tseed_shared_request_t){.next = sharing->requests,
                                         .picture = leader->run->picture,
                                         .booked = leader->run->booked,
-                                        .asked = leader->asked,
+                                        .asked = leader->savings.asked,
                                         .address = address,
                                         .sent = tseed_clock_monotonic(),
                                         .leader = leader,
                                         .partners = partners};
-    if (leader->transfer.condition) {
-        apr_cpystrn(request->condition, leader->transfer.condition, sizeof(request->condition));
+    if (leader->request.transfer.condition) {
+        apr_cpystrn(request->condition, leader->request.transfer.condition,
+                    sizeof(request->condition));
     }
     sharing->requests = request;
     return 1;
@@ -325,10 +326,11 @@ void tseed_sharing_arrive(tseed_sharing_t *sharing, const tseed_job_t *leader)
     }
     request->leader = NULL;
     while ((job = tseed_queue_take(&request->followers))) {
-        give(sharing, job, is_good(&leader->transfer) ? &leader->transfer : &cancelled);
+        give(sharing, job,
+             is_good(&leader->request.transfer) ? &leader->request.transfer : &cancelled);
     }
-    if (request->partners > 0 && !request->is_closed && is_good(&leader->transfer)) {
-        tseed_jobs_copy_answer(&request->answer, &leader->transfer);
+    if (request->partners > 0 && !request->is_closed && is_good(&leader->request.transfer)) {
+        tseed_jobs_copy_answer(&request->answer, &leader->request.transfer);
         trim(sharing);
     } else {
         forget(sharing, request);

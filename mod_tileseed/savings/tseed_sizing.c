@@ -359,9 +359,9 @@ tseed_choice_t tseed_sizing_choose(tseed_sizing_t *sizing, const tseed_run_t *ru
 /* The sizes by which a request was chosen; NULL: by none. */
 static tseed_sizes_t *chosen_by(tseed_sizing_t *sizing, const tseed_job_t *leader, entry_t **entry)
 {
-    const int z = leader->asked.z;
+    const int z = leader->savings.asked.z;
 
-    if (leader->step < 0 || leader->run->is_background) {
+    if (leader->savings.step < 0 || leader->run->is_background) {
         return NULL;
     }
     *entry = entry_of(sizing, leader->run);
@@ -376,14 +376,16 @@ void tseed_sizing_begin(tseed_sizing_t *sizing, tseed_job_t *leader)
     entry_t *entry;
     const tseed_sizes_t *sizes = chosen_by(sizing, leader, &entry);
 
-    leader->transfer.weight = leader->joined ? -1 : 0;
-    if (sizes && leader->joined) {
-        leader->transfer.weight = tseed_sizes_weight(sizes, leader->step);
+    leader->savings.weight = leader->savings.joined ? -1 : 0;
+    if (sizes && leader->savings.joined) {
+        leader->savings.weight = tseed_sizes_weight(sizes, leader->savings.step);
     }
     if (!run->is_background && run->tileset.layer->most_width > 0) {
-        run->progress.request_width = (uint8_t)(leader->asked.maxx - leader->asked.minx + 1);
-        run->progress.request_height = (uint8_t)(leader->asked.maxy - leader->asked.miny + 1);
-        run->progress.request_why = leader->why;
+        run->progress.request_width =
+            (uint8_t)(leader->savings.asked.maxx - leader->savings.asked.minx + 1);
+        run->progress.request_height =
+            (uint8_t)(leader->savings.asked.maxy - leader->savings.asked.miny + 1);
+        run->progress.request_why = leader->savings.why;
     }
 }
 
@@ -400,7 +402,7 @@ static void say(entry_t *entry, const tseed_job_t *leader, const tseed_sizes_t *
     tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
               "TS0077: layer '%s' from level %d on: requests are for %d tiles (%d metatiles), "
               "which takes %.2f ms for a tile; other sizes take longer or are no faster",
-              run->task->layer, leader->asked.z, metatiles * tiles, metatiles,
+              run->task->layer, leader->savings.asked.z, metatiles * tiles, metatiles,
               1000 * sizes->steps[sizes->chosen].cost / tiles);
 }
 
@@ -408,7 +410,7 @@ static void say(entry_t *entry, const tseed_job_t *leader, const tseed_sizes_t *
 static int metatiles_of(const tseed_job_t *leader)
 {
     const tseed_shape_t *shape = &leader->run->positions.shape;
-    const tseed_range_t *asked = &leader->asked;
+    const tseed_range_t *asked = &leader->savings.asked;
 
     return (int)((asked->maxx / shape->meta_width - asked->minx / shape->meta_width + 1) *
                  (asked->maxy / shape->meta_height - asked->miny / shape->meta_height + 1));
@@ -419,11 +421,13 @@ void tseed_sizing_take(tseed_sizing_t *sizing, const tseed_job_t *leader)
     entry_t *entry;
     tseed_sizes_t *sizes = chosen_by(sizing, leader, &entry);
 
-    if (!sizes || leader->transfer.result != TSEED_FETCH_OK || leader->transfer.length == 0) {
+    if (!sizes || leader->request.transfer.result != TSEED_FETCH_OK ||
+        leader->request.transfer.length == 0) {
         return;
     }
-    if (tseed_sizes_take(sizes, leader->step, metatiles_of(leader),
-                         (double)leader->transfer.took / APR_USEC_PER_SEC, leader->run->fetching)) {
+    if (tseed_sizes_take(sizes, leader->savings.step, metatiles_of(leader),
+                         (double)leader->request.transfer.took / APR_USEC_PER_SEC,
+                         leader->run->fetching)) {
         say(entry, leader, sizes);
         sizing->changed = 1;
     }
@@ -435,13 +439,14 @@ void tseed_sizing_fail(tseed_sizing_t *sizing, const tseed_job_t *leader)
     entry_t *entry;
     tseed_sizes_t *sizes = chosen_by(sizing, leader, &entry);
 
-    if (sizes && tseed_sizes_fail(sizes, leader->step)) {
+    if (sizes && tseed_sizes_fail(sizes, leader->savings.step)) {
         tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
                   "TS0078: layer '%s' at level %d: a request for %dx%d tiles failed and is sent in "
                   "parts: %s; later ones are smaller for a while",
-                  run->task->layer, leader->asked.z,
-                  (int)(leader->asked.maxx - leader->asked.minx + 1),
-                  (int)(leader->asked.maxy - leader->asked.miny + 1), leader->cause);
+                  run->task->layer, leader->savings.asked.z,
+                  (int)(leader->savings.asked.maxx - leader->savings.asked.minx + 1),
+                  (int)(leader->savings.asked.maxy - leader->savings.asked.miny + 1),
+                  leader->result.cause);
         sizing->changed = 1;
     }
 }

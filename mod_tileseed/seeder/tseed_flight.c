@@ -271,7 +271,7 @@ void tseed_flight_drop_late(const tseed_waiters_t *shared, tseed_flight_t *fligh
  * nobody had asked for the tile when the work began. */
 static int find_unstored(const tseed_job_t *job, const tseed_tile_t *tile)
 {
-    const tseed_unstored_t *unstored = job->unstored;
+    const tseed_unstored_t *unstored = job->request.unstored;
 
     for (int i = 0; unstored && i < unstored->count; i++) {
         if (unstored->tiles[i].x == tile->x && unstored->tiles[i].y == tile->y) {
@@ -284,7 +284,7 @@ static int find_unstored(const tseed_job_t *job, const tseed_tile_t *tile)
 void tseed_flight_tell(const tseed_waiters_t *shared, tseed_flight_t *flight,
                        const tseed_reply_t *reply)
 {
-    const tseed_unstored_t *unstored = flight->job->unstored;
+    const tseed_unstored_t *unstored = flight->job->request.unstored;
     tseed_waiter_t **link = &flight->waiters, *waiter;
 
     while ((waiter = *link) != NULL) {
@@ -333,7 +333,7 @@ static void unlink_flight(tseed_flight_t *flight)
 
 void tseed_flight_end(tseed_flight_t *flight, const tseed_reply_t *reply)
 {
-    int was_asked = flight->job->stage != TSEED_STAGE_CHECK;
+    int was_asked = flight->job->request.stage != TSEED_STAGE_CHECK;
 
     flight->job = NULL;
     if (flight->waiters) {

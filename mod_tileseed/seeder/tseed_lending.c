@@ -20,7 +20,7 @@ static const tseed_run_t *truncate_of(const tseed_runs_t *runs, const tseed_job_
 {
     const tseed_run_t *found = NULL;
 
-    for (; job && !found; job = job->joined) {
+    for (; job && !found; job = job->savings.joined) {
         found = tseed_run_excluder(runs->tasks, job);
         found = found && found->task->type == TSEED_TRUNCATE ? found : NULL;
     }

@@ -18,11 +18,11 @@
 #include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
 
-#define AWAY_RETRY_AFTER    30 /* seconds: told to requests while the seeder can't begin */
-#define FAILED_SECONDS      10
-#define BUSY_SECONDS        1
-#define WITHOUT_ROOM_MOST   16 /* metatiles of a tile set that wait for room: each has its answer */
-#define HANGUPS_AT_ONCE     64
+#define AWAY_RETRY_AFTER  30 /* seconds: told to requests while the seeder can't begin */
+#define FAILED_SECONDS    10
+#define BUSY_SECONDS      1
+#define WITHOUT_ROOM_MOST 16 /* metatiles of a tile set that wait for room: each has its answer */
+#define HANGUPS_AT_ONCE   64
 
 struct tseed_misses_t {
     tseed_misses_uses_t uses;
@@ -41,18 +41,20 @@ static tseed_reply_t busy(const char *cause)
 /* What the upstream took for a job, in ms, rounded up. */
 static int32_t upstream_ms(const tseed_job_t *job)
 {
-    return (int32_t)apr_time_as_msec(job->transfer.took + APR_USEC_PER_SEC / 1000 - 1);
+    const apr_interval_time_t took =
+        tseed_savings_derives(job) ? job->result.drawn.took : job->request.transfer.took;
+
+    return (int32_t)apr_time_as_msec(took + APR_USEC_PER_SEC / 1000 - 1);
 }
 
-static void close_unstored(tseed_job_t *job)
+static void close_unstored(const tseed_job_t *job)
 {
-    for (int i = 0; job->unstored && i < job->unstored->count; i++) {
-        if (job->unstored->files[i] >= 0) {
-            close(job->unstored->files[i]);
+    for (int i = 0; job->request.unstored && i < job->request.unstored->count; i++) {
+        if (job->request.unstored->files[i] >= 0) {
+            close(job->request.unstored->files[i]);
         }
     }
-    free(job->unstored);
-    job->unstored = NULL;
+    free(job->request.unstored);
 }
 
 /* Counts the tiles of a metatile that was made for requests, or was not. */
@@ -63,7 +65,7 @@ static void count_tiles(const tseed_misses_t *misses, const tseed_job_t *job, in
         tseed_range_count(&job->metatile.wanted) - made - tseed_job_present(job);
     const tseed_counted_t now = {
         .acts = {[TSEED_ACT_MADE] = made, [TSEED_ACT_FAILED] = has_failed ? lacking : 0},
-        .bytes = job->bytes,
+        .bytes = job->result.bytes,
     };
     tseed_counted_t nothing = {{0}, 0};
 
@@ -71,20 +73,22 @@ static void count_tiles(const tseed_misses_t *misses, const tseed_job_t *job, in
                          TSEED_WORK_REQUEST, &nothing, &now);
 }
 
-static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_t outcome)
+/* `cause`: of REFUSED and FAILED. */
+static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_t outcome,
+                   const char *cause)
 {
     tseed_flight_t *flight = tseed_flight_of(job);
     tseed_reply_t reply = {.outcome = outcome};
 
     if (outcome == TSEED_MISS_REFUSED) {
-        reply = tseed_miss_reply(outcome, 0, job->cause);
+        reply = tseed_miss_reply(outcome, 0, cause);
     } else if (outcome == TSEED_MISS_FAILED) {
-        reply = tseed_miss_reply(outcome, FAILED_SECONDS, job->cause);
-        tseed_ends_note(job->run, job->cause, tseed_clock_monotonic());
+        reply = tseed_miss_reply(outcome, FAILED_SECONDS, cause);
+        tseed_ends_note(job->run, cause, tseed_clock_monotonic());
     } else if (outcome == TSEED_MISS_BUSY) {
-        reply = busy(job->outcome == TSEED_JOB_NO_ROOM ? "there is no room for it"
-                     : job->is_blocked                 ? "what has its name can't be replaced"
-                                                       : "the work at it was cut short");
+        reply = busy(job->result.outcome == TSEED_JOB_NO_ROOM ? "there is no room for it"
+                     : job->result.is_blocked ? "what has its name can't be replaced"
+                                              : "the work at it was cut short");
     }
     count_tiles(misses, job, outcome == TSEED_MISS_FAILED);
     reply.upstream = upstream_ms(job);
@@ -99,7 +103,7 @@ static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_
 /* ---- the sink ---- */
 
 /* Notes the tiles that waiters ask for, in case they can't be stored. */
-static void prepare(void *module, tseed_job_t *job)
+static tseed_unstored_t *prepare(void *module, const tseed_job_t *job)
 {
     const tseed_waiter_t *waiter = tseed_flight_of(job)->waiters;
     tseed_unstored_t *unstored = tseed_memory_get(sizeof(*unstored));
@@ -110,7 +114,7 @@ static void prepare(void *module, tseed_job_t *job)
         unstored->tiles[unstored->count] = waiter->tile;
         unstored->files[unstored->count++] = -1;
     }
-    job->unstored = unstored;
+    return unstored;
 }
 
 /* All tiles of a metatile are there. */
@@ -119,16 +123,16 @@ static void finished(void *module, tseed_job_t *job, int coming)
     tseed_misses_t *misses = module;
 
     (void)coming;
-    if (job->stage == TSEED_STAGE_CUT) {
+    if (job->request.stage == TSEED_STAGE_CUT) {
         tseed_quota_wait_end(job->run, tseed_clock_monotonic());
         tseed_open_tilesets_settle(misses->uses.open, job->run->booked);
     }
-    finish(misses, job, TSEED_MISS_STORED);
+    finish(misses, job, TSEED_MISS_STORED, NULL);
 }
 
 static void fail(void *module, tseed_job_t *job)
 {
-    finish(module, job, TSEED_MISS_FAILED);
+    finish(module, job, TSEED_MISS_FAILED, tseed_job_cause(job));
 }
 
 /* Some tiles of a metatile can't be made. After a CUT the others were, and a tile that was made and
@@ -138,19 +142,20 @@ static void give_up(void *module, tseed_job_t *job)
     tseed_misses_t *misses = module;
     const tseed_reply_t stored = {.outcome = TSEED_MISS_STORED, .upstream = upstream_ms(job)};
 
-    if (job->outcome == TSEED_JOB_CRASHED) {
+    if (job->result.outcome == TSEED_JOB_CRASHED) {
         fail(module, job);
         return;
     }
-    if (job->stage == TSEED_STAGE_CUT) {
+    if (job->request.stage == TSEED_STAGE_CUT) {
         tseed_flight_tell_made(&misses->shared, tseed_flight_of(job), &stored);
     }
-    finish(misses, job, job->is_blocked ? TSEED_MISS_BUSY : TSEED_MISS_REFUSED);
+    finish(misses, job, job->result.is_blocked ? TSEED_MISS_BUSY : TSEED_MISS_REFUSED,
+           tseed_job_cause(job));
 }
 
 static void discard(void *module, tseed_job_t *job)
 {
-    finish(module, job, TSEED_MISS_BUSY);
+    finish(module, job, TSEED_MISS_BUSY, NULL);
 }
 
 /* A tile that is handed over unstored is no hit of a file, but it is a use of its page. */
@@ -158,8 +163,8 @@ static void count_uses(tseed_misses_t *misses, const tseed_job_t *job)
 {
     const uint64_t print = job->run->booked->record.print;
 
-    for (int i = 0; i < job->unstored->count; i++) {
-        const tseed_page_t page = tseed_page_of(&job->unstored->tiles[i]);
+    for (int i = 0; i < job->request.unstored->count; i++) {
+        const tseed_page_t page = tseed_page_of(&job->request.unstored->tiles[i]);
 
         tseed_book_hit(misses->uses.cache->book, tseed_page_print(print, page.z, page.x, page.y), 1,
                        tseed_holds_date(misses->uses.holds));
@@ -174,37 +179,25 @@ static tseed_verdict_t wait_for_room(tseed_misses_t *misses, tseed_job_t *job)
 
     reply.upstream = upstream_ms(job);
     tseed_quota_wait_put(misses->uses.quota_wait, job);
-    if (job->due || job->is_stale || job->run->ready.count >= WITHOUT_ROOM_MOST) {
+    if (job->request.due || job->accounts.is_stale || job->run->ready.count >= WITHOUT_ROOM_MOST) {
         return TSEED_FLOW_DROPPED;
     }
     count_uses(misses, job);
     tseed_flight_tell(&misses->shared, tseed_flight_of(job), &reply);
-    prepare(misses, job);
     return TSEED_FLOW_WAITS;
 }
 
 /* A store that can't be looked at keeps nobody from having the tiles. */
 static tseed_verdict_t refuse(void *module, tseed_job_t *job)
 {
-    if (job->stage == TSEED_STAGE_CHECK) {
+    if (job->request.stage == TSEED_STAGE_CHECK) {
         return TSEED_FLOW_ANEW;
     }
-    return job->outcome == TSEED_JOB_NO_ROOM ? wait_for_room(module, job) : TSEED_FLOW_DROPPED;
+    return job->result.outcome == TSEED_JOB_NO_ROOM ? wait_for_room(module, job)
+                                                    : TSEED_FLOW_DROPPED;
 }
 
 /* ---- what is to be fetched ---- */
-
-/* Whether the metatile is made of the colour above it. */
-static int begin_shade(tseed_misses_t *misses, tseed_job_t *job)
-{
-    job->shade = tseed_savings_shade(misses->uses.savings, job->run, job->position);
-    job->is_made_of_shade = job->shade != NULL;
-    if (job->shade) {
-        job->is_stale = 0;
-        tseed_flow_cut(job);
-    }
-    return job->shade != NULL;
-}
 
 /* Why the upstream of a job is not asked just now, or NULL: one that is away is asked no more than
  * its pace allows, and a request that comes before the upstream is due again hears so at once. */
@@ -227,19 +220,19 @@ static void get(tseed_misses_t *misses, tseed_job_t *job)
 {
     const char *obstacle = NULL;
 
-    if (begin_shade(misses, job)) {
+    if (tseed_savings_paint(misses->uses.savings, job)) {
+        tseed_flow_cut(job);
         return;
     }
     if (tseed_cutoff_bars(misses->uses.cutoff, job->run, &job->metatile.wanted)) {
-        finish(misses, job, TSEED_MISS_BUSY);
+        finish(misses, job, TSEED_MISS_BUSY, NULL);
         return;
     }
     if (!tseed_savings_derives(job)) {
         obstacle = obstacle_of(misses, job);
     }
     if (obstacle) {
-        apr_cpystrn(job->cause, obstacle, sizeof(job->cause));
-        finish(misses, job, TSEED_MISS_FAILED);
+        finish(misses, job, TSEED_MISS_FAILED, obstacle);
     } else {
         tseed_flow_get(misses->uses.flow, job);
     }
@@ -258,7 +251,7 @@ static void work_off(tseed_misses_t *misses, tseed_run_t *run)
             flight->is_trial = 0;
             get(misses, job);
         } else {
-            finish(misses, job, TSEED_MISS_BUSY);
+            finish(misses, job, TSEED_MISS_BUSY, NULL);
         }
     }
 }
@@ -302,8 +295,8 @@ static tseed_run_t *find_run(tseed_misses_t *misses, const tseed_question_t *que
 static void join(tseed_misses_t *misses, tseed_flight_t *flight, const tseed_question_t *question,
                  int end)
 {
-    if (!flight->waiters && flight->job && flight->job->stage == TSEED_STAGE_FETCH) {
-        tseed_fetcher_adopt(misses->uses.context->fetcher, &flight->job->transfer);
+    if (!flight->waiters && flight->job && flight->job->request.stage == TSEED_STAGE_FETCH) {
+        tseed_fetcher_adopt(misses->uses.context->fetcher, &flight->job->request.transfer);
     }
     tseed_flight_join(&misses->shared, flight, question, end);
 }
@@ -440,8 +433,8 @@ static void call_off(tseed_misses_t *misses, tseed_flight_t *flight)
     }
     if (!flight->job) {
         tseed_flight_forget(flight);
-    } else if (flight->job->stage == TSEED_STAGE_FETCH) {
-        tseed_fetcher_orphan(misses->uses.context->fetcher, &flight->job->transfer);
+    } else if (flight->job->request.stage == TSEED_STAGE_FETCH) {
+        tseed_fetcher_orphan(misses->uses.context->fetcher, &flight->job->request.transfer);
     }
 }
 
@@ -497,8 +490,9 @@ static tseed_reply_t late_of(const tseed_flight_t *flight)
 {
     const tseed_job_t *job = flight->job;
 
-    return busy(job && job->stage == TSEED_STAGE_FETCH ? "the upstream has not answered in time"
-                                                       : "it takes too long");
+    return busy(job && job->request.stage == TSEED_STAGE_FETCH
+                    ? "the upstream has not answered in time"
+                    : "it takes too long");
 }
 
 static void tick(void *module, apr_time_t now)

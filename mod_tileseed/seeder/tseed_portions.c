@@ -358,8 +358,9 @@ static int take_result(tseed_exchange_t *exchange, const tseed_errand_t *errand,
     }
     tseed_portion_hosts_succeeded(exchange->hosts, errand->epoch);
     tseed_portion_result_put(errand->transfer, result);
-    return result->outcome == TSEED_PORTION_OK ? read_pack(exchange, errand)
-                                               : errand->transfer->condition != NULL;
+    return result->outcome == TSEED_PORTION_OK
+               ? read_pack(exchange, errand)
+               : errand->transfer->condition && *errand->transfer->condition;
 }
 
 /* Takes one line of a row over. Returns 0 if its pack is not there yet. A pack that nobody waits

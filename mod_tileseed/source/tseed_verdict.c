@@ -127,7 +127,7 @@ static void judge_answer(tseed_transfer_t *transfer)
     char words[LONG_SIZE];
     const char *kind;
 
-    if (transfer->http_status == 304 && transfer->condition) {
+    if (transfer->http_status == 304 && transfer->condition && *transfer->condition) {
         transfer->result = TSEED_FETCH_UNCHANGED;
     } else if (transfer->http_status == 204) {
         apr_cpystrn(transfer->cause, "empty answer (204)", sizeof(transfer->cause));

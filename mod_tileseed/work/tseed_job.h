@@ -27,6 +27,7 @@
 
 #include <stdint.h>
 
+#include "board/tseed_board.h"
 #include "quota/tseed_account.h"
 #include "source/tseed_fetcher.h"
 #include "store/tseed_remnant.h"
@@ -95,74 +96,62 @@ typedef struct {
     unsigned char data[TSEED_SHADE_LONGEST];
 } tseed_plain_t;
 
+/* What DERIVE has made of the tiles below. */
+typedef struct {
+    unsigned char *body; /* pixels, malloc'd; NULL: no picture */
+    size_t length;
+    apr_interval_time_t took; /* 0: there was no DERIVE */
+    int is_unchanged;         /* a reseed has found the tiles below as they were */
+} tseed_drawn_t;
+
 struct tseed_job_t;
 
 /* Takes the result of a count, the difference to the book. NULL: the count can't be done now. Main
  * thread. */
 typedef void tseed_report_t(void *module, const tseed_effect_t *difference);
 
-typedef struct tseed_job_t {
-    tseed_letter_t letter;               /* by which it comes back */
-    const struct tseed_client_t *client; /* who takes it then */
-    const struct tseed_sink_t *sink;     /* who wants its metatile; NULL: it is about none */
-    struct tseed_run_t *run;
-    int64_t position;
-    tseed_metatile_t metatile;
-    int width, height;          /* pixels of the answer that is expected */
-    struct tseed_job_t *leader; /* of joined jobs; NULL: the job itself */
-    struct tseed_job_t *joined; /* the next of them; NULL: there is none */
-    tseed_range_t asked;        /* the tiles of the answer: the leader's counts */
-    int is_open;                /* likewise: its worker has the answer decoded */
-    int step;     /* likewise: which size was asked for, tseed_sizes.h; -1: none, it is a part */
-    uint8_t why;  /* likewise: tseed_size_reason_t */
-    int follows;  /* likewise: the answer of another run's request, savings/tseed_sharing.h */
-    int attempts; /* fetches that failed and count */
-    int tries;    /* all that failed */
+/* The parts of a job. Each is written by the files of one room alone (tests/lint/members.py). Who
+ * has the job may read all of it. */
+
+/* Where a job is on its way, and what was asked for it: pipeline/ writes this, and the fetcher the
+ * transfer while it has it. */
+typedef struct {
+    tseed_stage_t stage;
+    int attempts;       /* fetches that failed and count */
+    int tries;          /* all that failed */
     apr_time_t doubted; /* when a failure ended that counts if the upstream answers anything after
                          * it; 0: there is none */
     apr_time_t first_failed; /* monotonic */
     apr_time_t answered;     /* monotonic: when its answer came, or its derived picture */
-    apr_time_t due;          /* monotonic: when it leaves the list `to_retry`; when a job of waiting
-                              * requests may have room at last; 0: neither */
-    tseed_stage_t stage;
-    int at_work;                       /* with a worker */
+    apr_time_t due;          /* monotonic: when it leaves the list `to_retry`; when a job that was
+                              * refused may have room at last; 0: neither */
+    int must_fetch;          /* without a condition */
+    int is_unstored;         /* of waiting requests: CUT encodes their tiles and stores nothing */
+    int is_whole;            /* a REMOVE of all that the tile set may have there: to be renamed */
+    tseed_remnant_t remnant; /* away, as this */
+    int width, height;       /* pixels of the answer that is expected */
+    tseed_transfer_t transfer;
+    char *url; /* malloc'd, kept for the next use */
+    size_t url_size;
+    char *portion;              /* of the transfer, malloc'd, kept likewise; NULL: none */
+    tseed_unstored_t *unstored; /* of a CUT that requests wait for, or NULL */
+} tseed_job_request_t;
+
+/* What the stages have found and made: work/ writes this. */
+typedef struct {
     struct tseed_workers_root_t *root; /* of the leader: as the workers know it */
-    int holds;                         /* pages of the books, */
-    int pins;                          /* and pins them: a worker is at it */
-    unsigned trace;                    /* on the board; 0: none */
-    int inherits;                      /* a REMOVE: its trace is of a seeder that died at it */
-    int has_waited;                    /* amid its tiles, after some were written */
-    int is_recount;  /* a COUNT while nothing is written: it drops unfinished files */
-    int is_overdue;  /* no job waits for it, its store hangs, books/tseed_page_jobs.h */
-    uint64_t levels; /* whose mark must be durable before it begins */
-    int is_whole;    /* a REMOVE of all that the tile set may have there: to be renamed away, */
-    tseed_remnant_t remnant; /* as this */
-
-    /* of FETCH and CUT; see tseed_origins.c */
-    uint64_t seed;    /* of the digests: which tiles are wanted */
-    uint64_t request; /* digest of the request */
-    uint64_t known;   /* digest of the answer that the tiles came from; 0: not known */
-    uint64_t digest;  /* of the answer at hand */
-    uint64_t below;   /* of a derived metatile: digest of the tiles that the picture is made of */
-    int must_fetch;   /* without a condition */
-    int is_unstored;  /* of waiting requests: CUT encodes their tiles and stores nothing */
-    int is_stale; /* the answer, come or to come, is one of before a truncate, or of before writes
-                   * were lost: not to be stored, and nothing is learnt from it */
-    char condition[TSEED_CONDITION_SIZE];
-
-    /* of a metatile below a finding; see tseed_prune.c */
-    const tseed_shade_t *shade; /* the colour it is taken to be of; NULL: it is no such metatile */
-    int is_made_of_shade;       /* CUT makes its tiles of that, and needs no answer; else CUT looks
-                                 * whether they are of that colour, and stores them if not */
-    int is_wrong;               /* they are not */
-    int64_t pruned;             /* tiles that were looked at and are of that colour */
-
-    /* what the last stage found */
-    tseed_outcome_t outcome;
-    apr_status_t rv;              /* of TSEED_JOB_NO_STORE and TSEED_JOB_NO_ROOM */
-    char place[TSEED_CAUSE_SIZE]; /* of TSEED_JOB_NO_STORE: the path that has failed */
+    int is_open;                       /* likewise: its worker has the answer decoded */
+    int has_inherited;                 /* of REMOVE: it has taken over what a dead seeder left */
+    tseed_outcome_t outcome;           /* of the last stage */
+    apr_status_t rv;                   /* of TSEED_JOB_NO_STORE and TSEED_JOB_NO_ROOM */
+    char place[TSEED_CAUSE_SIZE];      /* of TSEED_JOB_NO_STORE: the path that has failed */
     char cause[TSEED_CAUSE_SIZE];
-    int64_t made, skipped, bytes;                    /* bytes: of all that is written */
+    uint64_t digest;              /* of the answer at hand */
+    tseed_drawn_t drawn;          /* of DERIVE */
+    uint64_t below;               /* of a derived metatile: of the tiles that its picture is of */
+    int is_wrong;                 /* of a look: the tiles are of another colour */
+    int64_t pruned;               /* tiles that were looked at and are of that colour */
+    int64_t made, skipped, bytes; /* bytes: of all that is written */
     uint64_t present[TSEED_METATILE_TILES_MAX / 64]; /* which wanted tiles exist and stay: of CHECK,
                                                       * and in a reseed of CUT */
     int64_t equal; /* likewise: how many of those are of another answer, but just what would be
@@ -178,16 +167,77 @@ typedef struct tseed_job_t {
     int is_detached;                                 /* of REMOVE: it was renamed away */
     tseed_effect_t counted;                          /* of COUNT: what the page holds */
     int64_t oldest;                                  /* likewise: the date of its oldest tile */
-    tseed_report_t *report;                          /* likewise: who wants to know; or NULL */
-    void *report_module;                             /* and what is handed to it */
     tseed_account_t *refused;                        /* of TSEED_JOB_NO_ROOM, */
     int64_t needed;                                  /* for a tile, bytes */
-    tseed_unstored_t *unstored;                      /* of a CUT that requests wait for, or NULL */
+} tseed_job_result_t;
 
-    tseed_transfer_t transfer;
-    char *url; /* malloc'd, kept for the next use */
-    size_t url_size;
-    char *portion;               /* of the transfer, malloc'd; NULL: none */
+/* What the books know of a job: books/ writes this. */
+typedef struct {
+    int at_work;     /* with a worker */
+    int holds;       /* pages of the books, */
+    int pins;        /* and pins them: a worker is at it */
+    uint64_t levels; /* whose mark must be durable before it begins */
+    unsigned trace;  /* on the board; 0: none */
+    int inherits;    /* a REMOVE: its trace is of a seeder that died at it */
+    int has_waited;  /* amid its tiles, after some were written */
+    int is_overdue;  /* no job waits for it, its store hangs, books/tseed_page_jobs.h */
+    int is_stale; /* the answer, come or to come, is one of before a truncate, or of before writes
+                   * were lost: not to be stored, and nothing is learnt from it */
+
+    /* of FETCH and CUT; see tseed_origins.c */
+    uint64_t seed;    /* of the digests: which tiles are wanted */
+    uint64_t request; /* digest of the request */
+    uint64_t known;   /* digest of the answer that the tiles came from; 0: not known */
+    char condition[TSEED_CONDITION_SIZE];
+} tseed_job_accounts_t;
+
+/* What spares requests: savings/ writes this. */
+typedef struct {
+    struct tseed_job_t *leader; /* of joined jobs; NULL: the job itself */
+    struct tseed_job_t *joined; /* the next of them; NULL: there is none */
+    tseed_range_t asked;        /* the tiles of the answer: the leader's counts */
+    int step;      /* likewise: which size was asked for, tseed_sizes.h; -1: none, it is a part */
+    uint8_t why;   /* likewise: tseed_size_reason_t */
+    double weight; /* likewise: of the request, as tseed_transfer_t has it */
+    int follows;   /* likewise: the answer of another run's request, savings/tseed_sharing.h */
+    const tseed_shade_t *shade; /* the colour it is taken to be of, see tseed_prune.c; NULL: none */
+    int is_made_of_shade;       /* CUT makes its tiles of that, and needs no answer; else CUT looks
+                                 * whether they are of that colour, and stores them if not */
+} tseed_job_savings_t;
+
+/* What a job is made for. */
+typedef struct {
+    const struct tseed_client_t *client; /* who takes it after each stage */
+    const struct tseed_sink_t *sink;     /* who wants its metatile; NULL: it is about none */
+    struct tseed_run_t *run;
+    int64_t position;
+    tseed_metatile_t metatile;
+    tseed_stage_t first;     /* its first stage */
+    int is_recount;          /* a COUNT while nothing is written: it drops unfinished files */
+    tseed_report_t *report;  /* of COUNT: who wants to know; or NULL */
+    void *report_module;     /* and what is handed to it */
+    tseed_effect_t expected; /* of REMOVE for the quota: what the book says of the page */
+} tseed_job_what_t;
+
+/* A job is made whole by books/tseed_jobs.c. What it is for is not written afterwards. */
+typedef struct tseed_job_t {
+    tseed_letter_t letter; /* by which it comes back */
+    const struct tseed_client_t *client;
+    const struct tseed_sink_t *sink;
+    struct tseed_run_t *run;
+    int64_t position;
+    tseed_metatile_t metatile;
+    int is_recount;
+    tseed_report_t *report;
+    void *report_module;
+    tseed_effect_t expected;
+
+    tseed_job_request_t request;
+    tseed_job_result_t result;
+    tseed_job_accounts_t accounts;
+
+    tseed_job_savings_t savings;
+
     struct tseed_job_t *next;    /* in a queue */
     struct tseed_job_t *sibling; /* in its run's list of jobs under way */
 } tseed_job_t;
@@ -195,13 +245,13 @@ typedef struct tseed_job_t {
 /* The job that has the answer. */
 static inline tseed_job_t *tseed_job_leader(tseed_job_t *job)
 {
-    return job->leader ? job->leader : job;
+    return job->savings.leader ? job->savings.leader : job;
 }
 
 /* Whether a job is joined with others. */
 static inline int tseed_job_is_joined(const tseed_job_t *job)
 {
-    return job->leader || job->joined;
+    return job->savings.leader || job->savings.joined;
 }
 
 /* Whether `other`, a job under way in the same tiles, keeps `job` from being given to a worker.
@@ -215,6 +265,34 @@ int64_t tseed_job_present(const tseed_job_t *job);
 
 /* How many CUT has made, now or before. */
 int64_t tseed_job_written(const tseed_job_t *job);
+
+/* Whether its answer must have a body, also where nothing has changed. */
+int tseed_job_must_fetch(const tseed_job_t *job);
+
+/* Says that a job is lost before a worker has found so: with that outcome, for that cause. */
+void tseed_job_lose(tseed_job_t *job, tseed_outcome_t outcome, const char *cause);
+
+/* Why a job has failed at its stage. */
+const char *tseed_job_cause(const tseed_job_t *job);
+
+/* Counts the tiles of a CHECK that has found all of them. */
+void tseed_job_count_found(tseed_job_t *job);
+
+/* After CHECK: moves tiles from `present` to `written` that a seeder has made which died at this
+ * metatile, as its trace on the board says. */
+void tseed_job_recall(tseed_board_t *board, tseed_job_t *job);
+
+/* Whether the tiles below, or the upstream, say that nothing has changed: there is no picture. */
+int tseed_job_is_unchanged(const tseed_job_t *job);
+
+/* Frees the picture that DERIVE has made. */
+void tseed_job_forget_drawn(tseed_job_t *job);
+
+/* Forgets what was made of an answer that is out of date. */
+void tseed_job_forget_made(tseed_job_t *job);
+
+/* What a job has changed is in the book: it is not to be booked once more. */
+void tseed_job_booked(tseed_job_t *job);
 
 /* Whether the job looks at a pruned metatile. It asks the upstream even if all its tiles are there.
  */

@@ -18,8 +18,8 @@
 
 static void bad_answer(tseed_job_t *job, const char *cause)
 {
-    job->outcome = TSEED_JOB_BAD_ANSWER;
-    tseed_text_fit(job->cause, sizeof(job->cause), cause);
+    job->result.outcome = TSEED_JOB_BAD_ANSWER;
+    tseed_text_fit(job->result.cause, sizeof(job->result.cause), cause);
 }
 
 static int is_derived(const tseed_job_t *job)
@@ -27,11 +27,10 @@ static int is_derived(const tseed_job_t *job)
     return tseed_run_derives(job->run, job->metatile.whole.z);
 }
 
-/* Whether another host has cut the answer. The flag of a derived metatile's transfer is of an
- * earlier use. */
+/* Whether another host has cut the answer. */
 static int is_packed(tseed_job_t *job)
 {
-    return !is_derived(job) && tseed_job_leader(job)->transfer.is_pack;
+    return !is_derived(job) && tseed_job_leader(job)->request.transfer.is_pack;
 }
 
 tseed_region_t tseed_job_region(const tseed_tileset_t *tileset, const tseed_range_t *asked,
@@ -51,9 +50,10 @@ tseed_region_t tseed_job_region(const tseed_tileset_t *tileset, const tseed_rang
 
 static tseed_region_t region_of(tseed_job_t *job, const tseed_tile_t *tile)
 {
-    return is_derived(job) ? tseed_job_derived_region(job, tile)
-                           : tseed_job_region(&job->run->tileset, &tseed_job_leader(job)->asked,
-                                              job->run->task->gutter, tile->x, tile->y);
+    return is_derived(job)
+               ? tseed_job_derived_region(job, tile)
+               : tseed_job_region(&job->run->tileset, &tseed_job_leader(job)->savings.asked,
+                                  job->run->task->gutter, tile->x, tile->y);
 }
 
 /* Encodes a tile of the answer, or takes it from the pack of the host that has. NULL or a sentence.
@@ -61,7 +61,7 @@ static tseed_region_t region_of(tseed_job_t *job, const tseed_tile_t *tile)
 static const char *encode(tseed_cutter_t *cutter, tseed_encoded_t *encoded, tseed_job_t *job,
                           const tseed_tile_t *tile, apr_pool_t *scratch)
 {
-    const tseed_transfer_t *transfer = &tseed_job_leader(job)->transfer;
+    const tseed_transfer_t *transfer = &tseed_job_leader(job)->request.transfer;
 
     if (!is_packed(job)) {
         const tseed_region_t region = region_of(job, tile);
@@ -94,7 +94,7 @@ static void note_colour(tseed_plain_t *plain, const tseed_encoded_t *encoded)
 static int is_equal(tseed_store_t *store, const tseed_job_t *job, const tseed_tile_t *tile,
                     const tseed_encoded_t *encoded)
 {
-    return job->known && tseed_run_leaves_unchanged(job->run) &&
+    return job->accounts.known && tseed_run_leaves_unchanged(job->run) &&
            tseed_store_has(store, tile, encoded->data, encoded->length);
 }
 
@@ -127,12 +127,12 @@ static int store_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t
     apr_status_t rv = tseed_job_store_tile(store, job, tile, encoded);
 
     if (rv == APR_SUCCESS) {
-        job->written[i / 64] |= UINT64_C(1) << (i % 64);
-        job->made++;
+        job->result.written[i / 64] |= UINT64_C(1) << (i % 64);
+        job->result.made++;
         return 1;
     }
     if (tseed_job_blame(job, store, tile, rv)) {
-        keep_for_waiters(job->unstored, tile, encoded);
+        keep_for_waiters(job->request.unstored, tile, encoded);
         return 1;
     }
     return 0;
@@ -150,11 +150,11 @@ static int cut_tile(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *j
         bad_answer(job, error);
         return 0;
     }
-    note_colour(&job->plain, &encoded);
+    note_colour(&job->result.plain, &encoded);
     if (is_equal(store, job, tile, &encoded)) {
-        job->present[i / 64] |= UINT64_C(1) << (i % 64);
-        job->equal++;
-        job->skipped++;
+        job->result.present[i / 64] |= UINT64_C(1) << (i % 64);
+        job->result.equal++;
+        job->result.skipped++;
         return 1;
     }
     return store_tile(store, job, tile, i, &encoded);
@@ -170,10 +170,10 @@ static void cut_tiles(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t 
         for (int64_t x = wanted->minx; x <= wanted->maxx; x++, i++) {
             tseed_tile_t tile = {wanted->z, x, y};
 
-            if (job->present[i / 64] >> (i % 64) & 1) {
-                job->skipped++;
-            } else if (job->written[i / 64] >> (i % 64) & 1) {
-                job->made++;
+            if (job->result.present[i / 64] >> (i % 64) & 1) {
+                job->result.skipped++;
+            } else if (job->result.written[i / 64] >> (i % 64) & 1) {
+                job->result.made++;
             } else if (tseed_job_lacks(job, &tile)) {
                 continue;
             } else if (!cut_tile(cutter, store, job, &tile, i, scratch)) {
@@ -186,15 +186,15 @@ static void cut_tiles(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t 
 /* The digest of the answer, never 0. For a pack: the digest that the other host noted. */
 static uint64_t digest_of(tseed_job_t *job)
 {
-    const tseed_transfer_t *transfer = &tseed_job_leader(job)->transfer;
+    const tseed_transfer_t *transfer = &tseed_job_leader(job)->request.transfer;
     uint64_t digest = 0;
 
     if (is_derived(job)) {
-        digest = job->below;
+        digest = job->result.below;
     } else if (is_packed(job)) {
-        tseed_pack_digest_of(&digest, transfer->body, transfer->length, job->seed);
+        tseed_pack_digest_of(&digest, transfer->body, transfer->length, job->accounts.seed);
     } else {
-        digest = tseed_digest(transfer->body, transfer->length, job->seed);
+        digest = tseed_digest(transfer->body, transfer->length, job->accounts.seed);
     }
     return digest ? digest : 1;
 }
@@ -205,29 +205,29 @@ static int is_known(tseed_job_t *job)
 {
     uint64_t digest;
 
-    if (tseed_job_leader(job)->transfer.result == TSEED_FETCH_UNCHANGED) {
+    if (tseed_job_is_unchanged(job)) {
         return 1;
     }
     digest = digest_of(job);
-    if (digest != job->digest) {
-        memset(job->written, 0, sizeof(job->written));
-        job->plain.colours = TSEED_COLOURS_UNKNOWN;
-        job->bytes = 0;
-        job->digest = digest;
+    if (digest != job->result.digest) {
+        memset(job->result.written, 0, sizeof(job->result.written));
+        job->result.plain.colours = TSEED_COLOURS_UNKNOWN;
+        job->result.bytes = 0;
+        job->result.digest = digest;
     }
-    return digest == job->known;
+    return digest == job->accounts.known;
 }
 
 /* In a reseed, finds the tiles that stay: those that are there, if they came from this very answer.
  */
 static void find_unchanged(tseed_store_t *store, tseed_job_t *job)
 {
-    memset(job->present, 0, sizeof(job->present));
-    job->equal = 0;
+    memset(job->result.present, 0, sizeof(job->result.present));
+    job->result.equal = 0;
     if (is_known(job)) {
         tseed_job_check(store, job);
-        for (size_t i = 0; i < sizeof(job->present) / sizeof(job->present[0]); i++) {
-            job->present[i] &= ~job->written[i];
+        for (size_t i = 0; i < sizeof(job->result.present) / sizeof(job->result.present[0]); i++) {
+            job->result.present[i] &= ~job->result.written[i];
         }
     }
 }
@@ -243,8 +243,8 @@ const char *tseed_job_open(tseed_cutter_t *cutter, tseed_answer_t answer,
 static const char *open_picture(tseed_cutter_t *cutter, const tseed_job_t *leader,
                                 apr_pool_t *scratch)
 {
-    const tseed_answer_t answer = {leader->transfer.body, leader->transfer.length, leader->width,
-                                   leader->height};
+    const tseed_answer_t answer = {leader->request.transfer.body, leader->request.transfer.length,
+                                   leader->request.width, leader->request.height};
 
     return tseed_job_open(cutter, answer, leader->run->tileset.format, scratch);
 }
@@ -255,7 +255,7 @@ static const char *find_job_in_pack(const tseed_job_t *job, const tseed_transfer
 {
     uint64_t digest;
 
-    return tseed_pack_digest_of(&digest, transfer->body, transfer->length, job->seed)
+    return tseed_pack_digest_of(&digest, transfer->body, transfer->length, job->accounts.seed)
                ? NULL
                : "the other host's tiles are of another request";
 }
@@ -273,12 +273,13 @@ static const char *open_answer(tseed_cutter_t *cutter, tseed_job_t *job, apr_poo
         tseed_cutter_take(cutter, &picture, job->run->tileset.format);
         return NULL;
     }
-    if (!leader->is_open) {
-        error = is_packed(job) ? tseed_pack_check(leader->transfer.body, leader->transfer.length)
+    if (!leader->result.is_open) {
+        error = is_packed(job) ? tseed_pack_check(leader->request.transfer.body,
+                                                  leader->request.transfer.length)
                                : open_picture(cutter, leader, scratch);
-        leader->is_open = !error;
+        leader->result.is_open = !error;
     }
-    return error || !is_packed(job) ? error : find_job_in_pack(job, &leader->transfer);
+    return error || !is_packed(job) ? error : find_job_in_pack(job, &leader->request.transfer);
 }
 
 /* Whether all wanted tiles of a picture are of the job's shade; else *error is set, or there is
@@ -294,8 +295,8 @@ static int is_of_shade(const char **error, tseed_cutter_t *cutter, tseed_job_t *
             const tseed_tile_t tile = {wanted->z, x, y};
 
             *error = encode(cutter, &encoded, job, &tile, scratch);
-            if (*error || encoded.length != job->shade->length ||
-                memcmp(encoded.data, job->shade->data, encoded.length) != 0) {
+            if (*error || encoded.length != job->savings.shade->length ||
+                memcmp(encoded.data, job->savings.shade->data, encoded.length) != 0) {
                 return 0;
             }
         }
@@ -309,13 +310,13 @@ static void look(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
 {
     const char *error = NULL;
 
-    if (!job->is_wrong && is_of_shade(&error, cutter, job, scratch)) {
-        job->skipped = tseed_job_present(job);
-        job->pruned = tseed_range_count(&job->metatile.wanted) - job->skipped;
+    if (!job->result.is_wrong && is_of_shade(&error, cutter, job, scratch)) {
+        job->result.skipped = tseed_job_present(job);
+        job->result.pruned = tseed_range_count(&job->metatile.wanted) - job->result.skipped;
     } else if (error) {
         bad_answer(job, error);
     } else {
-        job->is_wrong = 1;
+        job->result.is_wrong = 1;
         cut_tiles(cutter, store, job, scratch);
     }
 }
@@ -324,32 +325,32 @@ static void look(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
 static void make_of_shade(tseed_store_t *store, tseed_job_t *job)
 {
     const tseed_range_t *wanted = &job->metatile.wanted;
-    const tseed_encoded_t encoded = {job->shade->data, job->shade->length, 1, {0}};
+    const tseed_encoded_t encoded = {job->savings.shade->data, job->savings.shade->length, 1, {0}};
     int64_t i = 0;
 
     for (int64_t y = wanted->miny; y <= wanted->maxy; y++) {
         for (int64_t x = wanted->minx; x <= wanted->maxx; x++, i++) {
             const tseed_tile_t tile = {wanted->z, x, y};
-            const uint64_t done = job->present[i / 64] | job->written[i / 64];
+            const uint64_t done = job->result.present[i / 64] | job->result.written[i / 64];
 
             if (!(done >> (i % 64) & 1) && !store_tile(store, job, &tile, i, &encoded)) {
                 return;
             }
         }
     }
-    job->made = tseed_job_written(job);
-    job->skipped = tseed_job_present(job);
+    job->result.made = tseed_job_written(job);
+    job->result.skipped = tseed_job_present(job);
 }
 
 static void cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job, apr_pool_t *scratch)
 {
     const char *error = open_answer(cutter, job, scratch);
     const char *words =
-        error ? tseed_transfer_words(&tseed_job_leader(job)->transfer, scratch) : "";
+        error ? tseed_transfer_words(&tseed_job_leader(job)->request.transfer, scratch) : "";
 
     if (error) {
         bad_answer(job, *words ? apr_psprintf(scratch, "%s: %s", error, words) : error);
-    } else if (job->shade) {
+    } else if (job->savings.shade) {
         look(cutter, store, job, scratch);
     } else {
         cut_tiles(cutter, store, job, scratch);
@@ -372,13 +373,13 @@ static void renew(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job
     } else {
         is_known(job);
     }
-    if (job->outcome != TSEED_JOB_OK) {
+    if (job->result.outcome != TSEED_JOB_OK) {
         return;
     }
     if (tseed_job_present(job) == tiles && !tseed_job_is_look(job)) {
-        job->skipped = tiles;
-    } else if (tseed_job_leader(job)->transfer.result == TSEED_FETCH_UNCHANGED) {
-        job->outcome = TSEED_JOB_NO_BODY;
+        job->result.skipped = tiles;
+    } else if (tseed_job_is_unchanged(job)) {
+        job->result.outcome = TSEED_JOB_NO_BODY;
     } else {
         cut(cutter, store, job, scratch);
     }
@@ -387,17 +388,18 @@ static void renew(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job
 /* The same where their colour is known. */
 static void pass_shade(tseed_job_t *job)
 {
-    for (int i = 0; i < job->unstored->count; i++) {
-        job->unstored->files[i] = tseed_unstored_file(job->shade->data, job->shade->length);
+    for (int i = 0; i < job->request.unstored->count; i++) {
+        job->request.unstored->files[i] =
+            tseed_unstored_file(job->savings.shade->data, job->savings.shade->length);
     }
 }
 
 /* Keeps tiles that can't be stored for the requests that wait for them. */
 static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 {
-    tseed_unstored_t *unstored = job->unstored;
+    tseed_unstored_t *unstored = job->request.unstored;
 
-    if (job->is_made_of_shade) {
+    if (job->savings.is_made_of_shade) {
         pass_shade(job);
         return;
     }
@@ -414,13 +416,13 @@ static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 /* Nothing is stored, whatever the store is like. */
 void tseed_job_pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 {
-    const char *error = job->is_made_of_shade ? NULL : open_answer(cutter, job, scratch);
+    const char *error = job->savings.is_made_of_shade ? NULL : open_answer(cutter, job, scratch);
 
     if (error) {
         bad_answer(job, error);
     } else {
         pass(cutter, job, scratch);
-        job->outcome = TSEED_JOB_NO_STORE;
+        job->result.outcome = TSEED_JOB_NO_STORE;
     }
 }
 
@@ -428,19 +430,19 @@ void tseed_job_cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *jo
                    apr_pool_t *scratch)
 {
     if (!is_derived(job)) { /* else DERIVE has noted some */
-        memset(job->lacking, 0, sizeof(job->lacking));
-        job->is_blocked = 0;
+        memset(job->result.lacking, 0, sizeof(job->result.lacking));
+        job->result.is_blocked = 0;
     }
-    if (job->is_made_of_shade) {
+    if (job->savings.is_made_of_shade) {
         make_of_shade(store, job);
     } else {
         renew(cutter, store, job, scratch);
     }
-    if (job->outcome == TSEED_JOB_OK && tseed_job_lacks_any(job)) {
-        job->outcome = TSEED_JOB_LACKS;
+    if (job->result.outcome == TSEED_JOB_OK && tseed_job_lacks_any(job)) {
+        job->result.outcome = TSEED_JOB_LACKS;
     }
-    if (job->unstored &&
-        (job->outcome == TSEED_JOB_NO_STORE || job->outcome == TSEED_JOB_NO_ROOM)) {
+    if (job->request.unstored &&
+        (job->result.outcome == TSEED_JOB_NO_STORE || job->result.outcome == TSEED_JOB_NO_ROOM)) {
         pass(cutter, job, scratch);
     }
 }

@@ -53,14 +53,14 @@ static int height_of(const tseed_job_t *job)
 tseed_picture_t tseed_job_derived(const tseed_job_t *job)
 {
     const int width = width_of(job), height = height_of(job);
-    const int channels = (int)(job->transfer.length / ((size_t)width * (size_t)height));
+    const int channels = (int)(job->result.drawn.length / ((size_t)width * (size_t)height));
 
     return (tseed_picture_t){
         .width = width,
         .height = height,
         .channels = channels,
         .stride = (size_t)width * (size_t)channels,
-        .pixels = job->transfer.body,
+        .pixels = job->result.drawn.body,
     };
 }
 
@@ -82,8 +82,8 @@ static void drop_alpha(tseed_job_t *job)
 {
     const tseed_picture_t picture = tseed_job_derived(job);
 
-    tseed_picture_drop_alpha(job->transfer.body, &picture);
-    job->transfer.length = job->transfer.length / PIXEL * (PIXEL - 1);
+    tseed_picture_drop_alpha(job->result.drawn.body, &picture);
+    job->result.drawn.length = job->result.drawn.length / PIXEL * (PIXEL - 1);
 }
 
 /* ---- which tiles ---- */
@@ -96,7 +96,7 @@ static int has(const uint64_t *bits, size_t i)
 /* A seed leaves tiles alone that are there. */
 static int is_needed(const tseed_job_t *job, size_t i)
 {
-    return job->run->task->type == TSEED_RESEED || !has(job->present, i);
+    return job->run->task->type == TSEED_RESEED || !has(job->result.present, i);
 }
 
 /* The tile is there once its level is, and all below it down to one that is not derived. */
@@ -110,7 +110,7 @@ static void say_missing(tseed_job_t *job, const tseed_tile_t *below)
     } else {
         tseed_text_say(levels, sizeof(levels), "level %d", below->z);
     }
-    tseed_text_say(job->cause, sizeof(job->cause),
+    tseed_text_say(job->result.cause, sizeof(job->result.cause),
                    "tile %d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT
                    " is missing below it: seed %s first",
                    below->z, below->x, below->y, levels);
@@ -122,9 +122,9 @@ static void lack(const derive_t *derive, const tseed_tile_t *tile, const tseed_t
 {
     tseed_job_t *job = derive->job;
 
-    job->has_broken |= error != NULL;
+    job->result.has_broken |= error != NULL;
     if (!tseed_job_lacks_any(job) && error) {
-        tseed_text_say(job->cause, sizeof(job->cause),
+        tseed_text_say(job->result.cause, sizeof(job->result.cause),
                        "tile %d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT
                        " below it is broken, reseed level %d first: %s",
                        below->z, below->x, below->y, below->z, error);
@@ -152,7 +152,7 @@ static unsigned char *quarter_of(const derive_t *derive, const tseed_tile_t *til
     const int x = region.x + (below->x > four->minx ? region.width / 2 : 0);
     const int y = region.y + (below->y > four->miny ? 0 : region.height / 2);
 
-    return derive->job->transfer.body +
+    return derive->job->result.drawn.body +
            PIXEL * ((size_t)y * (size_t)width_of(derive->job) + (size_t)x);
 }
 
@@ -242,9 +242,9 @@ static int derive_tile(derive_t *derive, const tseed_tile_t *tile)
     }
     derive->made += is_made;
     if (tseed_job_is_stopped(derive->job->run)) {
-        derive->job->outcome = TSEED_JOB_STOPPED;
+        derive->job->result.outcome = TSEED_JOB_STOPPED;
     }
-    return derive->job->outcome == TSEED_JOB_OK;
+    return derive->job->result.outcome == TSEED_JOB_OK;
 }
 
 static void derive_tiles(derive_t *derive)
@@ -252,11 +252,11 @@ static void derive_tiles(derive_t *derive)
     const tseed_range_t *wanted = &derive->job->metatile.wanted;
     size_t i = 0;
 
-    derive->digest = derive->job->seed;
+    derive->digest = derive->job->accounts.seed;
     derive->is_opaque = 1;
     derive->made = 0;
-    memset(derive->job->lacking, 0, sizeof(derive->job->lacking));
-    derive->job->is_blocked = 0;
+    memset(derive->job->result.lacking, 0, sizeof(derive->job->result.lacking));
+    derive->job->result.is_blocked = 0;
     for (int64_t y = wanted->miny; y <= wanted->maxy; y++) {
         for (int64_t x = wanted->minx; x <= wanted->maxx; x++, i++) {
             const int needed = is_needed(derive->job, i);
@@ -278,13 +278,14 @@ static int is_unchanged(derive_t *derive)
 {
     tseed_job_t *job = derive->job;
 
-    if (!tseed_run_leaves_unchanged(job->run) || !job->known || tseed_job_must_fetch(job)) {
+    if (!tseed_run_leaves_unchanged(job->run) || !job->accounts.known ||
+        tseed_job_must_fetch(job)) {
         return 0;
     }
     derive->only_digest = 1;
     derive_tiles(derive);
     derive->only_digest = 0;
-    return job->outcome == TSEED_JOB_OK && derive->digest == job->known;
+    return job->result.outcome == TSEED_JOB_OK && derive->digest == job->accounts.known;
 }
 
 static void make_picture(derive_t *derive)
@@ -292,19 +293,19 @@ static void make_picture(derive_t *derive)
     tseed_job_t *job = derive->job;
     const size_t size = PIXEL * (size_t)width_of(job) * (size_t)height_of(job);
 
-    job->transfer.body = calloc(1, size);
-    job->transfer.length = job->transfer.capacity = size;
-    if (!job->transfer.body) {
+    job->result.drawn.body = calloc(1, size);
+    job->result.drawn.length = size;
+    if (!job->result.drawn.body) {
         tseed_job_no_store(job, NULL, APR_ENOMEM);
         return;
     }
     derive_tiles(derive);
-    job->below = derive->digest;
-    if (job->outcome == TSEED_JOB_OK && derive->made > 0 && derive->is_opaque) {
+    job->result.below = derive->digest;
+    if (job->result.outcome == TSEED_JOB_OK && derive->made > 0 && derive->is_opaque) {
         drop_alpha(job);
     }
-    if (job->outcome == TSEED_JOB_OK && derive->made == 0) {
-        job->outcome = TSEED_JOB_LACKS;
+    if (job->result.outcome == TSEED_JOB_OK && derive->made == 0) {
+        job->result.outcome = TSEED_JOB_LACKS;
     }
 }
 
@@ -325,12 +326,13 @@ void tseed_job_derive(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t 
     };
 
     apr_pool_create(&derive.once, scratch);
-    job->transfer.result = TSEED_FETCH_OK;
+    tseed_job_forget_drawn(job);
     if (is_unchanged(&derive)) {
-        job->below = derive.digest;
-        job->transfer.result = TSEED_FETCH_UNCHANGED;
-    } else if (job->outcome == TSEED_JOB_OK) {
+        job->result.below = derive.digest;
+        job->result.drawn.is_unchanged = 1;
+    } else if (job->result.outcome == TSEED_JOB_OK) {
         make_picture(&derive);
     }
-    job->transfer.took = tseed_clock_monotonic() - begun + 1; /* 0 would mean: nothing was done */
+    job->result.drawn.took =
+        tseed_clock_monotonic() - begun + 1; /* 0 would mean: nothing was done */
 }

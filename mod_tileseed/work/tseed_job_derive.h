@@ -10,13 +10,13 @@
 #include "image/tseed_cutter.h"
 #include "work/tseed_run.h"
 
-/* Makes the picture of the wanted tiles, as the body of the transfer. A seed leaves out tiles that
- * are there already. job->below becomes the digest of the tiles below. If a reseed finds the digest
- * as it was, nothing is decoded: the result is TSEED_FETCH_UNCHANGED.
+/* Makes the picture of the wanted tiles, in job->result. A seed leaves out tiles that are there
+ * already. result.below becomes the digest of the tiles below. If a reseed finds the digest as it
+ * was, nothing is decoded: it is unchanged.
  *
  * Where the layer can have no tile below, the picture is transparent. If a tile below is missing or
- * broken, the tile above it can't be made, and job->lacking says so. The outcome is TSEED_JOB_LACKS
- * if no tile can be made. */
+ * broken, the tile above it can't be made, and result.lacking says so. The outcome is
+ * TSEED_JOB_LACKS if no tile can be made. */
 void tseed_job_derive(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
                       apr_pool_t *scratch);
 

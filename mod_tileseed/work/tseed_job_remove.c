@@ -13,7 +13,7 @@ typedef struct {
 
 static void count_removed(const removal_t *removal)
 {
-    tseed_trace_count(removal->board, removal->job->trace);
+    tseed_trace_count(removal->board, removal->job->accounts.trace);
     atomic_fetch_add(&removal->job->run->unlinked, 1);
 }
 
@@ -21,7 +21,7 @@ static void remove_next(void *data, const tseed_tile_t *tile)
 {
     const removal_t *removal = data;
 
-    tseed_trace_remove(removal->board, removal->job->trace, tile->x, tile->y);
+    tseed_trace_remove(removal->board, removal->job->accounts.trace, tile->x, tile->y);
 }
 
 static void removed(void *data, const tseed_tile_t *tile, const tseed_effect_t *effect)
@@ -40,8 +40,8 @@ static void inherit(tseed_store_t *store, const removal_t *removal)
     tseed_range_t tile = {.z = removal->job->metatile.wanted.z};
     tseed_effect_t left;
 
-    removal->job->inherits = 0;
-    if (tseed_trace_doubt(removal->board, removal->job->trace, &tile.minx, &tile.miny)) {
+    removal->job->result.has_inherited = 1;
+    if (tseed_trace_doubt(removal->board, removal->job->accounts.trace, &tile.minx, &tile.miny)) {
         tile.maxx = tile.minx;
         tile.maxy = tile.miny;
         tile = tseed_range_intersect(&tile, &removal->job->metatile.wanted);
@@ -57,22 +57,23 @@ static int must_pause(void *data)
 {
     const tseed_job_t *job = data;
 
-    return tseed_job_is_stopped(job->run) || tseed_tally_is_full(&job->tally);
+    return tseed_job_is_stopped(job->run) || tseed_tally_is_full(&job->result.tally);
 }
 
 /* APR_ENOTIMPL: to be removed tile by tile. */
 static apr_status_t detach(tseed_store_t *store, tseed_job_t *job)
 {
     const tseed_stop_t stop = {tseed_job_is_stopped, job->run};
+    tseed_remnant_t remnant = job->request.remnant;
     apr_status_t rv;
 
-    if (!job->is_whole) {
+    if (!job->request.is_whole) {
         return APR_ENOTIMPL;
     }
-    rv = tseed_store_detach(&job->remnant, store, &job->metatile.wanted, &stop);
+    rv = tseed_store_detach(&remnant, store, &job->metatile.wanted, &stop);
     if (rv == APR_SUCCESS) {
-        job->is_detached = 1;
-        atomic_fetch_add(&job->run->unlinked, job->remnant.usage.names);
+        job->result.is_detached = 1;
+        atomic_fetch_add(&job->run->unlinked, remnant.usage.names);
     }
     return rv;
 }
@@ -83,7 +84,7 @@ static apr_status_t sweep_shared(tseed_store_t *store, tseed_job_t *job)
     apr_status_t rv = tseed_store_shared_sweep(&swept, store);
 
     tseed_job_settle(job, 0, 0, &swept);
-    tseed_effect_add(&job->shared, &swept);
+    tseed_effect_add(&job->result.shared, &swept);
     return rv;
 }
 
@@ -103,7 +104,7 @@ void tseed_job_remove(tseed_board_t *board, tseed_store_t *store, tseed_job_t *j
     removal_t removal = {board, job};
     apr_status_t rv;
 
-    if (job->inherits) {
+    if (job->accounts.inherits && !job->result.has_inherited) {
         inherit(store, &removal);
     }
     rv = detach(store, job);
@@ -111,7 +112,7 @@ void tseed_job_remove(tseed_board_t *board, tseed_store_t *store, tseed_job_t *j
         rv = remove_tiles(store, &removal);
     }
     if (APR_STATUS_IS_EINTR(rv) && !tseed_job_is_stopped(job->run)) {
-        job->outcome = TSEED_JOB_MORE;
+        job->result.outcome = TSEED_JOB_MORE;
     } else if (rv != APR_SUCCESS) {
         tseed_job_no_store(job, store, rv);
     }
@@ -130,11 +131,11 @@ void tseed_job_sweep(tseed_store_t *store, tseed_job_t *job)
 
 void tseed_job_count(tseed_store_t *store, tseed_job_t *job)
 {
-    apr_status_t rv =
-        job->stage == TSEED_STAGE_COUNT_SHARED
-            ? tseed_store_shared_count(&job->counted, store, 1) /* nobody else writes meanwhile */
-            : tseed_store_count(&job->counted, &job->oldest, store, &job->metatile.wanted,
-                                job->is_recount);
+    apr_status_t rv = job->request.stage == TSEED_STAGE_COUNT_SHARED
+                          ? tseed_store_shared_count(&job->result.counted, store,
+                                                     1) /* nobody else writes meanwhile */
+                          : tseed_store_count(&job->result.counted, &job->result.oldest, store,
+                                              &job->metatile.wanted, job->is_recount);
 
     tseed_job_charge_unremoved(store, job);
     if (rv != APR_SUCCESS) {

@@ -19,13 +19,13 @@ void tseed_job_no_store(tseed_job_t *job, tseed_store_t *store, apr_status_t rv)
 {
     int is_tile;
 
-    tseed_text_fit(job->place, sizeof(job->place),
+    tseed_text_fit(job->result.place, sizeof(job->result.place),
                    store ? tseed_store_obstacle(&is_tile, store)
                          : job->run->tileset.layer->store.root);
-    job->outcome = tseed_job_is_stopped(job->run) ? TSEED_JOB_STOPPED
-                   : job->refused                 ? TSEED_JOB_NO_ROOM
-                                                  : TSEED_JOB_NO_STORE;
-    job->rv = rv;
+    job->result.outcome = tseed_job_is_stopped(job->run) ? TSEED_JOB_STOPPED
+                          : job->result.refused          ? TSEED_JOB_NO_ROOM
+                                                         : TSEED_JOB_NO_STORE;
+    job->result.rv = rv;
 }
 
 /* Marks a tile that can't be made. The first cause is the one to begin with. */
@@ -34,10 +34,10 @@ static void give_up(tseed_job_t *job, const tseed_tile_t *tile, const char *plac
     char why[TSEED_CAUSE_SIZE];
 
     if (!tseed_job_lacks_any(job)) {
-        tseed_text_say(job->cause, sizeof(job->cause), "%s can't be replaced: %s", place,
-                       apr_strerror(rv, why, sizeof(why)));
+        tseed_text_say(job->result.cause, sizeof(job->result.cause), "%s can't be replaced: %s",
+                       place, apr_strerror(rv, why, sizeof(why)));
     }
-    job->is_blocked = 1;
+    job->result.is_blocked = 1;
     tseed_job_lack(job, tile);
 }
 
@@ -45,8 +45,9 @@ int tseed_job_blame(tseed_job_t *job, tseed_store_t *store, const tseed_tile_t *
                     apr_status_t rv)
 {
     int is_tile = 0;
-    const char *place =
-        tseed_job_is_stopped(job->run) || job->refused ? "" : tseed_store_obstacle(&is_tile, store);
+    const char *place = tseed_job_is_stopped(job->run) || job->result.refused
+                            ? ""
+                            : tseed_store_obstacle(&is_tile, store);
 
     if (is_tile) {
         give_up(job, tile, place, rv);
@@ -58,7 +59,7 @@ int tseed_job_blame(tseed_job_t *job, tseed_store_t *store, const tseed_tile_t *
 
 void tseed_job_check(tseed_store_t *store, tseed_job_t *job)
 {
-    apr_status_t rv = tseed_store_present(store, &job->metatile.wanted, job->present,
+    apr_status_t rv = tseed_store_present(store, &job->metatile.wanted, job->result.present,
                                           TSEED_METATILE_TILES_MAX / 64);
     if (rv != APR_SUCCESS) {
         tseed_job_no_store(job, store, rv);
@@ -70,9 +71,10 @@ void tseed_job_check(tseed_store_t *store, tseed_job_t *job)
 /* Reserves what a new file may cost at most. APR_EDQUOT: an account refuses. */
 static apr_status_t charge(tseed_job_t *job, int64_t allocated)
 {
-    job->needed = allocated;
-    job->refused = tseed_account_charge(&job->run->booked->chain, (tseed_amount_t){allocated, 1});
-    return job->refused ? APR_FROM_OS_ERROR(EDQUOT) : APR_SUCCESS;
+    job->result.needed = allocated;
+    job->result.refused =
+        tseed_account_charge(&job->run->booked->chain, (tseed_amount_t){allocated, 1});
+    return job->result.refused ? APR_FROM_OS_ERROR(EDQUOT) : APR_SUCCESS;
 }
 
 static int64_t at_least_0(int64_t number)
@@ -86,15 +88,15 @@ void tseed_job_settle(tseed_job_t *job, int64_t allocated, int files, const tsee
                                   files - at_least_0(effect->files)};
 
     tseed_account_release(&job->run->booked->chain, spare);
-    job->freed.bytes += at_least_0(-effect->allocated);
-    job->freed.files += at_least_0(-effect->files);
+    job->result.freed.bytes += at_least_0(-effect->allocated);
+    job->result.freed.files += at_least_0(-effect->files);
 }
 
 void tseed_job_note(tseed_job_t *job, const tseed_tile_t *tile, const tseed_effect_t *effect)
 {
     tseed_page_t page = tseed_page_of(tile);
 
-    tseed_tally_add(&job->tally, &page, effect);
+    tseed_tally_add(&job->result.tally, &page, effect);
 }
 
 void tseed_job_charge_unremoved(tseed_store_t *store, const tseed_job_t *job)
@@ -129,7 +131,7 @@ static apr_status_t put_tile(tseed_store_t *store, tseed_job_t *job, const tseed
     tseed_job_settle(job, allocated, 1, &effect);
     if (rv == APR_SUCCESS) {
         tseed_job_note(job, tile, &effect);
-        job->bytes += (int64_t)encoded->length;
+        job->result.bytes += (int64_t)encoded->length;
     }
     return rv;
 }
@@ -146,8 +148,8 @@ static apr_status_t share(tseed_store_t *store, tseed_job_t *job, const tseed_en
     rv = tseed_store_share(&effect, store, encoded->data, encoded->length);
     tseed_job_charge_unremoved(store, job);
     tseed_job_settle(job, allocated, 1, &effect);
-    tseed_effect_add(&job->shared, &effect);
-    job->bytes += effect.bytes;
+    tseed_effect_add(&job->result.shared, &effect);
+    job->result.bytes += effect.bytes;
     return rv;
 }
 
@@ -177,7 +179,7 @@ apr_status_t tseed_job_store_tile(tseed_store_t *store, tseed_job_t *job, const 
 {
     apr_status_t rv = APR_ENOTIMPL;
 
-    job->refused = NULL;
+    job->result.refused = NULL;
     if (job->run->tileset.layer->store.link_uniform && encoded->uniform) {
         rv = link_tile(store, job, tile, encoded);
     }

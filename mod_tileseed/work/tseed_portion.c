@@ -178,9 +178,10 @@ static const char *parts_of(const tseed_job_t *leader, apr_pool_t *pool)
 {
     apr_array_header_t *strings = apr_array_make(pool, 4, sizeof(char *));
 
-    for (const tseed_job_t *job = leader; job; job = job->joined) {
-        APR_ARRAY_PUSH(strings, const char *) = apr_psprintf(
-            pool, " %s %" APR_UINT64_T_HEX_FMT, range_text(&job->metatile.wanted, pool), job->seed);
+    for (const tseed_job_t *job = leader; job; job = job->savings.joined) {
+        APR_ARRAY_PUSH(strings, const char *) =
+            apr_psprintf(pool, " %s %" APR_UINT64_T_HEX_FMT,
+                         range_text(&job->metatile.wanted, pool), job->accounts.seed);
     }
     return apr_array_pstrcat(pool, strings, 0);
 }
@@ -188,7 +189,7 @@ static const char *parts_of(const tseed_job_t *leader, apr_pool_t *pool)
 /* An upstream may send a validator with a tab, say, which no portion may have. */
 static const char *condition_of(const tseed_job_t *leader)
 {
-    const char *condition = leader->transfer.condition;
+    const char *condition = leader->request.transfer.condition;
 
     return condition && is_sound(condition) ? condition : "";
 }
@@ -198,16 +199,16 @@ const char *tseed_portion_write(const tseed_job_t *leader, int address, apr_pool
     const tseed_run_t *run = leader->run;
     const tseed_tileset_t *tileset = &run->tileset;
     const int gutter = run->task->gutter;
-    const double weight = leader->transfer.weight;
+    const double weight = leader->request.transfer.weight;
 
     return apr_psprintf(
         pool, VERSION " %s %s %s %s %d %" APR_UINT64_T_HEX_FMT " %d %s %.3f %d %s%s",
         tseed_portion_field(tileset->layer->name, pool),
         tseed_portion_field(tileset->subset->gridset->name, pool),
         tseed_portion_field(tileset->format->mime, pool), parameters_of(tileset, pool), address,
-        print_of(tileset, address, gutter, leader->url, pool), gutter,
+        print_of(tileset, address, gutter, leader->request.url, pool), gutter,
         tseed_portion_field(condition_of(leader), pool), weight < WEIGHT_MAX ? weight : WEIGHT_MAX,
-        leader->asked.z, range_text(&leader->asked, pool), parts_of(leader, pool));
+        leader->savings.asked.z, range_text(&leader->savings.asked, pool), parts_of(leader, pool));
 }
 
 /* ---- reading ---- */

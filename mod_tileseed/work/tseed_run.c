@@ -3,7 +3,11 @@
 /* A run: the sequence of a task's metatiles and what is under way of it. */
 #include "work/tseed_run.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/tseed_text.h"
+#include "board/tseed_traces.h"
 
 int64_t tseed_run_count(const tseed_run_t *run)
 {
@@ -60,10 +64,10 @@ void tseed_run_measure(tseed_run_t *run, const tseed_job_t *job, apr_time_t now)
         run->measured_at = now; /* its upstream was away: that says nothing of the next time */
         return;
     }
-    if (job->stage == TSEED_STAGE_CUT && job->made > 0) {
-        tseed_measure_add(measure, job->made, job->bytes, busy);
-    } else if (job->stage == TSEED_STAGE_CHECK) {
-        tseed_measure_look(measure, job->skipped, busy);
+    if (job->request.stage == TSEED_STAGE_CUT && job->result.made > 0) {
+        tseed_measure_add(measure, job->result.made, job->result.bytes, busy);
+    } else if (job->request.stage == TSEED_STAGE_CHECK) {
+        tseed_measure_look(measure, job->result.skipped, busy);
     }
     run->measured_at = now;
     run->is_measured = 1;
@@ -217,7 +221,6 @@ void tseed_run_conclude(tseed_run_t *run)
 
 void tseed_run_job_add(tseed_run_t *run, tseed_job_t *job)
 {
-    job->run = run;
     job->sibling = run->jobs;
     run->jobs = job;
 }
@@ -244,22 +247,82 @@ static int64_t count_tiles(const uint64_t *bits)
 
 int tseed_job_is_look(const tseed_job_t *job)
 {
-    return job->shade && !job->is_made_of_shade;
+    return job->savings.shade && !job->savings.is_made_of_shade;
 }
 
 int tseed_job_must_fetch(const tseed_job_t *job)
 {
-    return job->must_fetch || tseed_job_is_look(job);
+    return job->request.must_fetch || tseed_job_is_look(job);
+}
+
+void tseed_job_lose(tseed_job_t *job, tseed_outcome_t outcome, const char *cause)
+{
+    job->result.outcome = outcome;
+    tseed_text_fit(job->result.cause, sizeof(job->result.cause), cause);
+}
+
+const char *tseed_job_cause(const tseed_job_t *job)
+{
+    return job->request.stage == TSEED_STAGE_FETCH ? job->request.transfer.cause
+                                                   : job->result.cause;
+}
+
+void tseed_job_count_found(tseed_job_t *job)
+{
+    job->result.made = tseed_job_written(job);
+    job->result.skipped = tseed_job_present(job);
+}
+
+void tseed_job_recall(tseed_board_t *board, tseed_job_t *job)
+{
+    tseed_job_result_t *result = &job->result;
+    const unsigned trace = tseed_trace_find(board, job->run->task->id, job->position);
+
+    memcpy(result->written, result->present, sizeof(result->written));
+    tseed_trace_recall(board, trace, result->present);
+    for (size_t i = 0; i < TSEED_TRACE_WORDS; i++) {
+        result->written[i] &= ~result->present[i];
+    }
+}
+
+int tseed_job_is_unchanged(const tseed_job_t *job)
+{
+    return tseed_run_derives(job->run, job->metatile.whole.z)
+               ? job->result.drawn.is_unchanged
+               : tseed_job_leader((tseed_job_t *)job)->request.transfer.result ==
+                     TSEED_FETCH_UNCHANGED;
+}
+
+void tseed_job_forget_drawn(tseed_job_t *job)
+{
+    free(job->result.drawn.body);
+    job->result.drawn = (tseed_drawn_t){0};
+}
+
+void tseed_job_forget_made(tseed_job_t *job)
+{
+    memset(job->result.written, 0, sizeof(job->result.written));
+    job->result.plain.colours = TSEED_COLOURS_UNKNOWN;
+    job->result.digest = 0;
+    job->result.is_wrong = 0;
+}
+
+void tseed_job_booked(tseed_job_t *job)
+{
+    tseed_tally_clear(&job->result.tally);
+    job->result.shared = (tseed_effect_t){0};
+    job->result.freed = (tseed_amount_t){0, 0};
+    job->result.is_detached = 0;
 }
 
 int64_t tseed_job_present(const tseed_job_t *job)
 {
-    return count_tiles(job->present);
+    return count_tiles(job->result.present);
 }
 
 int64_t tseed_job_written(const tseed_job_t *job)
 {
-    return count_tiles(job->written);
+    return count_tiles(job->result.written);
 }
 
 /* The place of a wanted tile in the bits of a job: row by row from the bottom-left. */
@@ -275,20 +338,20 @@ void tseed_job_lack(tseed_job_t *job, const tseed_tile_t *tile)
 {
     const size_t i = bit_of(job, tile);
 
-    job->lacking[i / 64] |= UINT64_C(1) << (i % 64);
+    job->result.lacking[i / 64] |= UINT64_C(1) << (i % 64);
 }
 
 int tseed_job_lacks(const tseed_job_t *job, const tseed_tile_t *tile)
 {
     const size_t i = bit_of(job, tile);
 
-    return (int)(job->lacking[i / 64] >> (i % 64) & 1);
+    return (int)(job->result.lacking[i / 64] >> (i % 64) & 1);
 }
 
 int tseed_job_lacks_any(const tseed_job_t *job)
 {
-    for (size_t i = 0; i < sizeof(job->lacking) / sizeof(job->lacking[0]); i++) {
-        if (job->lacking[i]) {
+    for (size_t i = 0; i < sizeof(job->result.lacking) / sizeof(job->result.lacking[0]); i++) {
+        if (job->result.lacking[i]) {
             return 1;
         }
     }
@@ -297,8 +360,8 @@ int tseed_job_lacks_any(const tseed_job_t *job)
 
 static int changes_or_counts(const tseed_job_t *job)
 {
-    return job->stage != TSEED_STAGE_CHECK && job->stage != TSEED_STAGE_FETCH &&
-           job->stage != TSEED_STAGE_DERIVE;
+    return job->request.stage != TSEED_STAGE_CHECK && job->request.stage != TSEED_STAGE_FETCH &&
+           job->request.stage != TSEED_STAGE_DERIVE;
 }
 
 /* A REMOVE that leaves nothing of a level, or of a page for the quota. Its end sets the page or
@@ -306,18 +369,20 @@ static int changes_or_counts(const tseed_job_t *job)
  * twice. */
 static int takes_all(const tseed_job_t *job)
 {
-    return job->is_whole || (job->stage == TSEED_STAGE_REMOVE && job->run->is_background);
+    return job->request.is_whole ||
+           (job->request.stage == TSEED_STAGE_REMOVE && job->run->is_background);
 }
 
 int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job)
 {
-    if (other->stage == job->stage) {
-        return other->at_work && (takes_all(other) || takes_all(job));
+    if (other->request.stage == job->request.stage) {
+        return other->accounts.at_work && (takes_all(other) || takes_all(job));
     }
     if (!changes_or_counts(other)) {
         return 0;
     }
-    return other->at_work || (job->stage == TSEED_STAGE_CUT && other->stage != TSEED_STAGE_COUNT);
+    return other->accounts.at_work ||
+           (job->request.stage == TSEED_STAGE_CUT && other->request.stage != TSEED_STAGE_COUNT);
 }
 
 /* Shared files are everywhere in a tile set. */
@@ -325,8 +390,8 @@ static int share_tiles(const tseed_job_t *a, const tseed_job_t *b)
 {
     tseed_range_t common = tseed_range_intersect(&a->metatile.wanted, &b->metatile.wanted);
 
-    return a->stage == TSEED_STAGE_COUNT_SHARED || b->stage == TSEED_STAGE_COUNT_SHARED ||
-           tseed_range_count(&common) > 0;
+    return a->request.stage == TSEED_STAGE_COUNT_SHARED ||
+           b->request.stage == TSEED_STAGE_COUNT_SHARED || tseed_range_count(&common) > 0;
 }
 
 const tseed_run_t *tseed_run_excluder(const tseed_run_t *runs, const tseed_job_t *job)

@@ -120,7 +120,7 @@ static tseed_job_t *find_locked(tseed_job_t **before, const tseed_workers_t *wor
     tseed_job_t *job = workers->waiting.head;
 
     *before = NULL;
-    while (job && !may_begin(workers, job->root)) {
+    while (job && !may_begin(workers, job->result.root)) {
         *before = job;
         job = job->next;
     }
@@ -164,9 +164,9 @@ static tseed_job_t *take_locked(tseed_workers_t *workers)
         waiting->tail = waiting->tail == job ? before : waiting->tail;
         waiting->count--;
         workers->at_work++;
-        workers->hung += job->root->is_hung != 0;
-        begin_locked(job->root);
-        job->root->busy++;
+        workers->hung += job->result.root->is_hung != 0;
+        begin_locked(job->result.root);
+        job->result.root->busy++;
     }
     return job;
 }
@@ -294,21 +294,21 @@ static apr_status_t store_get(tseed_store_t **store, worker_t *worker, tseed_run
 static void work(worker_t *worker, tseed_job_t *job)
 {
     tseed_store_t *store = NULL;
-    apr_status_t rv = job->is_unstored ? APR_SUCCESS : store_get(&store, worker, job->run);
+    apr_status_t rv = job->request.is_unstored ? APR_SUCCESS : store_get(&store, worker, job->run);
 
     if (tseed_job_is_stopped(job->run)) {
-        job->outcome = TSEED_JOB_STOPPED;
-    } else if (job->is_unstored) {
+        job->result.outcome = TSEED_JOB_STOPPED;
+    } else if (job->request.is_unstored) {
         tseed_job_pass(worker->cutter, job, worker->scratch);
     } else if (rv != APR_SUCCESS) {
         tseed_job_no_store(job, NULL, rv);
-    } else if (job->stage == TSEED_STAGE_CHECK) {
+    } else if (job->request.stage == TSEED_STAGE_CHECK) {
         tseed_job_check(store, job);
-    } else if (job->stage == TSEED_STAGE_DERIVE) {
+    } else if (job->request.stage == TSEED_STAGE_DERIVE) {
         tseed_job_derive(worker->cutter, store, job, worker->scratch);
-    } else if (job->stage == TSEED_STAGE_CUT) {
+    } else if (job->request.stage == TSEED_STAGE_CUT) {
         tseed_job_cut(worker->cutter, store, job, worker->scratch);
-    } else if (job->stage == TSEED_STAGE_SWEEP) {
+    } else if (job->request.stage == TSEED_STAGE_SWEEP) {
         tseed_job_sweep(store, job);
     } else {
         tseed_job_count(store, job);
@@ -333,14 +333,14 @@ static void *work_thread(void *data)
     for (;;) {
         tseed_job_t *job = job_take(worker);
 
-        for (tseed_job_t *one = job; one; one = one->joined) {
+        for (tseed_job_t *one = job; one; one = one->savings.joined) {
             tseed_board_worker_begin(workers->board, worker->number, one->run->task->id,
                                      one->position);
             work(worker, one);
             tseed_board_worker_end(workers->board, worker->number);
         }
         apr_pool_clear(worker->scratch);
-        job_end(worker, job->root);
+        job_end(worker, job->result.root);
         tseed_mailbox_put(workers->mailbox, &job->letter);
     }
     return NULL;
@@ -410,7 +410,7 @@ static void remove_by(const remover_t *remover, tseed_job_t *job)
     apr_status_t rv = tseed_store_open(&store, &job->run->tileset, TSEED_STORE_IDS - 1, pool);
 
     if (tseed_job_is_stopped(job->run)) {
-        job->outcome = TSEED_JOB_STOPPED;
+        job->result.outcome = TSEED_JOB_STOPPED;
     } else if (rv != APR_SUCCESS) {
         tseed_job_no_store(job, NULL, rv);
     } else {
@@ -428,15 +428,15 @@ static void count_remove(tseed_workers_t *workers, tseed_job_t *job, int change)
         return;
     }
     if (change > 0) {
-        job->root = root_get(workers, job->run->tileset.layer->store.root);
+        job->result.root = root_get(workers, job->run->tileset.layer->store.root);
     }
     pthread_mutex_lock(&workers->lock);
     if (change > 0) {
-        begin_locked(job->root);
-        job->root->removes++;
+        begin_locked(job->result.root);
+        job->result.root->removes++;
     } else {
-        answer_locked(workers, job->root);
-        job->root->removes--;
+        answer_locked(workers, job->result.root);
+        job->result.root->removes--;
     }
     pthread_mutex_unlock(&workers->lock);
 }
@@ -499,26 +499,37 @@ void tseed_workers_block_set(tseed_workers_t *workers, int64_t block)
     atomic_store(&workers->block, block);
 }
 
-apr_status_t tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job)
+/* Without a thread for a removal the job comes back at once, as from a store that can't be used. */
+static void remove_or_return(tseed_workers_t *workers, tseed_job_t *job)
+{
+    if (remover_begin(workers, job) != APR_SUCCESS) {
+        job->result.outcome = TSEED_JOB_NO_STORE;
+        job->result.rv = APR_ENOMEM;
+        tseed_mailbox_put(workers->mailbox, &job->letter);
+    }
+}
+
+void tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job)
 {
     int spare;
 
-    job->is_open = 0;
-    for (tseed_job_t *one = job; one; one = one->joined) {
-        one->outcome = TSEED_JOB_OK;
-        one->refused = NULL;
-        one->made = one->skipped = 0;
+    job->result.is_open = 0;
+    for (tseed_job_t *one = job; one; one = one->savings.joined) {
+        one->result.outcome = TSEED_JOB_OK;
+        one->result.refused = NULL;
+        one->result.made = one->result.skipped = 0;
     }
-    if (job->stage == TSEED_STAGE_REMOVE) {
-        return remover_begin(workers, job);
+    if (job->request.stage == TSEED_STAGE_REMOVE) {
+        remove_or_return(workers, job);
+        return;
     }
-    job->root = root_get(workers, job->is_unstored ? "" : job->run->tileset.layer->store.root);
+    job->result.root =
+        root_get(workers, job->request.is_unstored ? "" : job->run->tileset.layer->store.root);
     pthread_mutex_lock(&workers->lock);
     tseed_queue_put(&workers->waiting, job);
     spare = wake_locked(workers);
     pthread_mutex_unlock(&workers->lock);
     spare_begin(workers, spare);
-    return APR_SUCCESS;
 }
 
 void tseed_workers_forget(tseed_workers_t *workers, tseed_run_t *run)

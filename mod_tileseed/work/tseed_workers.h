@@ -26,9 +26,8 @@ void tseed_workers_block_set(tseed_workers_t *workers, int64_t block);
 
 /* Gives a job, and those that it leads, to a worker, at any stage but FETCH; at the stage REMOVE to
  * a thread of its own. Jobs of a store root that does not answer keep no job of another root from
- * being done. Main thread. Fails when there is no thread for a removal: the job is still the
- * caller's then. */
-apr_status_t tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job);
+ * being done. Main thread. */
+void tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job);
 
 /* Looks which store roots do not answer: jobs of them are at work, and none has come back for ten
  * seconds. Logs when that begins and ends. now: monotonic. Main thread, once a tick. */

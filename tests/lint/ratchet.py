@@ -14,7 +14,7 @@ import lint
 ONE_CALLER = 525
 ONLY_TESTS = 24
 FEATURES = {'prun': 66, 'deriv': 43, 'portion|relay|errand|lease': 74}
-RECORDS = {'work/tseed_run.h': ('run', 15), 'work/tseed_job.h': ('job', 22)}
+RECORDS = {'work/tseed_run.h': ('run', 15)}
 
 PUBLIC = re.compile(r'(?m)^(?!static\b|typedef\b)[\w][\w\s*]*?\b(tseed_\w+)\s*\([^;{}]*\)\s*\{')
 MEMBER = re.compile(r'\b(\w+)(?:\[[^\]]*\])?\s*$')
@@ -87,9 +87,9 @@ def many(count, text):
     return {f'mod_tileseed/base/tseed_{i}.c': text.replace('@', str(i)) for i in range(count)}
 
 
-RECORD = {'mod_tileseed/work/tseed_job.h': 'typedef struct tseed_job_t {\n' + ''.join(
-    f'    int m{i};\n' for i in range(99)) + '} tseed_job_t;\n'}
-WRITES = ''.join(f'job->m{i} = 1;\n' for i in range(99))
+RECORD = {'mod_tileseed/work/tseed_run.h': 'typedef struct tseed_run_t {\n' + ''.join(
+    f'    int m{i};\n' for i in range(99)) + '} tseed_run_t;\n'}
+WRITES = ''.join(f'run->m{i} = 1;\n' for i in range(99))
 
 if __name__ == '__main__':
     lint.run(check, broken=[
@@ -100,7 +100,7 @@ if __name__ == '__main__':
         ('a feature everywhere', many(600, '/* prunes */'), 'files that name prun'),
         ('a member that rooms share', RECORD | {
             'mod_tileseed/work/tseed_a.c': WRITES, 'mod_tileseed/usage/tseed_b.c': WRITES},
-         'members of a job'),
+         'members of a run'),
     ], intact=[
         ('a member of one room', RECORD | {'mod_tileseed/work/tseed_a.c': WRITES}),
         ('a function with callers', many(1500, 'void tseed_a@(void)\n{\n}\n') | {

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "board/tseed_board.h"
+#include "board/tseed_traces.h"
 #include "pipeline/tseed_flow.h"
 #include "pipeline/tseed_upstreams.h"
 #include "pool_fixture.h"
@@ -25,7 +26,6 @@ static int pushed, fetches, orphans, adoptions, cancels, booked_jobs; /* how oft
 static int sizes_taken, sizes_failed;
 static unsigned crashes;
 static tseed_outlook_t outlook;
-static apr_status_t push_status;
 
 static void forget_neighbours(void)
 {
@@ -34,7 +34,6 @@ static void forget_neighbours(void)
     sizes_taken = sizes_failed = 0;
     crashes = 0;
     outlook = (tseed_outlook_t){0};
-    push_status = APR_SUCCESS;
     now = 1000 * APR_USEC_PER_SEC;
 }
 
@@ -53,25 +52,67 @@ unsigned tseed_board_crashes_at(const tseed_board_t *board, int64_t task, int64_
     (void)position;
     return crashes;
 }
+
+unsigned tseed_trace_find(const tseed_board_t *board, int64_t task, int64_t position)
+{
+    (void)board;
+    (void)task;
+    (void)position;
+    return 0;
+}
+
+void tseed_trace_recall(tseed_board_t *board, unsigned trace, uint64_t present[TSEED_TRACE_WORDS])
+{
+    (void)board;
+    (void)trace;
+    (void)present;
+}
 #endif
 
 /* ---- jobs ---- */
 
-tseed_job_t *tseed_jobs_get(tseed_jobs_t *all, const tseed_client_t *client)
+tseed_job_t *tseed_jobs_get(tseed_jobs_t *all, const tseed_job_what_t *what)
 {
     tseed_job_t *job = &jobs[jobs_begun++];
 
     (void)all;
-    *job = (tseed_job_t){.client = client, .step = -1};
+    *job = (tseed_job_t){.client = what->client,
+                         .sink = what->sink,
+                         .run = what->run,
+                         .position = what->position,
+                         .metatile = what->metatile,
+                         .request.stage = what->first,
+                         .savings.step = -1};
+    tseed_run_job_add(what->run, job);
     return job;
+}
+
+void tseed_jobs_lend(tseed_jobs_t *all, tseed_job_t *job)
+{
+    (void)all;
+    for (tseed_job_t *one = job; one; one = one->savings.joined) {
+        one->accounts.at_work = 1;
+    }
+}
+
+void tseed_jobs_doubt(tseed_job_t *leader)
+{
+    for (tseed_job_t *job = leader; job; job = job->savings.joined) {
+        job->accounts.is_stale = 1;
+    }
+}
+
+void tseed_jobs_renew(tseed_job_t *job)
+{
+    job->accounts.is_stale = 0;
 }
 
 void tseed_jobs_put_back(tseed_jobs_t *all, tseed_job_t *job)
 {
     (void)all;
     tseed_run_job_remove(job->run, job);
-    free(job->url);
-    job->url = NULL;
+    free(job->request.url);
+    job->request.url = NULL;
     jobs_ended++;
 }
 
@@ -90,36 +131,23 @@ void tseed_jobs_move_answer(tseed_transfer_t *transfer, tseed_transfer_t *other)
     other->body = NULL;
 }
 
-void tseed_job_trace_begin(tseed_board_t *board, tseed_job_t *job)
-{
-    (void)board;
-    job->trace = 1;
-}
-
 void tseed_job_trace_begin_level(tseed_board_t *board, tseed_job_t *job)
 {
     (void)board;
-    job->trace = 1;
-}
-
-void tseed_job_trace_recall(tseed_board_t *board, tseed_job_t *job)
-{
-    (void)board;
-    (void)job;
+    job->accounts.trace = 1;
 }
 
 /* ---- workers and fetcher ---- */
 
-apr_status_t tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job)
+void tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job)
 {
     (void)workers;
-    for (tseed_job_t *one = job; one; one = one->joined) {
-        one->outcome = TSEED_JOB_OK;
-        one->refused = NULL;
-        one->made = one->skipped = 0;
+    for (tseed_job_t *one = job; one; one = one->savings.joined) {
+        one->result.outcome = TSEED_JOB_OK;
+        one->result.refused = NULL;
+        one->result.made = one->result.skipped = 0;
     }
     pushed++;
-    return push_status;
 }
 
 void tseed_workers_tick(tseed_workers_t *workers, apr_time_t when)
@@ -253,19 +281,13 @@ const char *tseed_portion_write(const tseed_job_t *leader, int address, apr_pool
 void tseed_holds_hold(tseed_holds_t *holds, tseed_job_t *job)
 {
     (void)holds;
-    job->holds = 1;
-}
-
-void tseed_holds_pin(tseed_holds_t *holds, tseed_job_t *job)
-{
-    (void)holds;
-    job->pins = 1;
+    job->accounts.holds = 1;
 }
 
 void tseed_holds_mark_level(tseed_holds_t *holds, tseed_job_t *job)
 {
     (void)holds;
-    job->levels = 1;
+    job->accounts.levels = 1;
 }
 
 void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
@@ -298,7 +320,7 @@ int tseed_savings_ask(tseed_savings_t *savings, tseed_job_t *leader, int address
 {
     (void)savings;
     (void)address;
-    leader->follows = 0;
+    leader->savings.follows = 0;
     return 0;
 }
 
@@ -316,7 +338,7 @@ int tseed_savings_follow(tseed_savings_t *savings, struct tseed_shared_request_t
 {
     (void)savings;
     (void)request;
-    leader->follows = 1;
+    leader->savings.follows = 1;
     return 1;
 }
 
@@ -329,7 +351,7 @@ void tseed_savings_came(tseed_savings_t *savings, const tseed_job_t *leader)
 void tseed_savings_took(tseed_savings_t *savings, tseed_job_t *job)
 {
     (void)savings;
-    sizes_taken += job->stage == TSEED_STAGE_FETCH && !job->follows;
+    sizes_taken += job->request.stage == TSEED_STAGE_FETCH && !job->savings.follows;
 }
 
 void tseed_savings_fail(tseed_savings_t *savings, const tseed_job_t *leader)
@@ -337,6 +359,11 @@ void tseed_savings_fail(tseed_savings_t *savings, const tseed_job_t *leader)
     (void)savings;
     (void)leader;
     sizes_failed++;
+}
+
+void tseed_savings_renew(tseed_job_t *job)
+{
+    job->savings.shade = NULL;
 }
 
 void tseed_savings_drain(tseed_savings_t *savings, const tseed_run_t *of)

@@ -20,9 +20,14 @@ static int begun;       /* jobs */
 static int under_way;
 static int configured;
 
-static tseed_job_t *job_begin(tseed_run_t *run, tseed_stage_t stage)
+static tseed_job_t *job_begin(const tseed_job_what_t *what)
 {
-    job = (tseed_job_t){.run = run, .stage = stage, .metatile.wanted = {.z = -1}};
+    job = (tseed_job_t){.run = what->run,
+                        .request.stage = what->first,
+                        .metatile.wanted = {.z = -1},
+                        .is_recount = what->is_recount,
+                        .report = what->report,
+                        .report_module = what->report_module};
     begun++;
     under_way++;
     return &job;
@@ -34,24 +39,25 @@ tseed_run_t *tseed_background_of(tseed_background_t *module, const tseed_book_ti
     return configured ? &background[booked->number] : NULL;
 }
 
-tseed_job_t *tseed_page_jobs_begin(tseed_page_jobs_t *page_jobs, const tseed_client_t *client,
-                                   tseed_run_t *run, const tseed_page_t *page, tseed_stage_t stage)
+tseed_job_t *tseed_page_jobs_begin(tseed_page_jobs_t *page_jobs, const tseed_job_what_t *what,
+                                   const tseed_page_t *page)
 {
     (void)page_jobs;
-    (void)client;
-    job_begin(run, stage)->metatile.wanted =
+    job_begin(what)->metatile.wanted =
         (tseed_range_t){page->z, page->x * TSEED_PAGE_SIDE, page->y * TSEED_PAGE_SIDE,
                         (page->x + 1) * TSEED_PAGE_SIDE - 1, (page->y + 1) * TSEED_PAGE_SIDE - 1};
     return &job;
 }
 
 tseed_job_t *tseed_page_jobs_begin_shared(tseed_page_jobs_t *page_jobs,
-                                          const tseed_client_t *client,
-                                          const tseed_book_tileset_t *booked, tseed_stage_t stage)
+                                          const tseed_job_what_t *what,
+                                          const tseed_book_tileset_t *booked)
 {
+    tseed_job_what_t whole = *what;
+
     (void)page_jobs;
-    (void)client;
-    return configured ? job_begin(&background[booked->number], stage) : NULL;
+    whole.run = &background[booked->number];
+    return configured ? job_begin(&whole) : NULL;
 }
 
 void tseed_page_jobs_take(tseed_page_jobs_t *page_jobs, const tseed_job_t *taken)
@@ -64,8 +70,8 @@ void tseed_page_jobs_take(tseed_page_jobs_t *page_jobs, const tseed_job_t *taken
 void tseed_page_jobs_pass_over(tseed_page_jobs_t *page_jobs, tseed_job_t *hanging)
 {
     (void)page_jobs;
-    under_way -= !hanging->is_overdue;
-    hanging->is_overdue = 1;
+    under_way -= !hanging->accounts.is_overdue;
+    hanging->accounts.is_overdue = 1;
 }
 
 int tseed_page_jobs_count(const tseed_page_jobs_t *page_jobs)
@@ -154,7 +160,7 @@ static void end(tseed_outcome_t outcome)
 {
     tseed_client_t *client = tseed_count_client(count);
 
-    job.outcome = outcome;
+    job.result.outcome = outcome;
     client->take(client->module, &job);
 }
 
@@ -162,7 +168,7 @@ static void assert_begun(int jobs, int tileset, tseed_stage_t stage)
 {
     assert_int_equal(begun, jobs);
     assert_ptr_equal(job.run, &background[tileset]);
-    assert_int_equal(job.stage, stage);
+    assert_int_equal(job.request.stage, stage);
 }
 
 static void test_count__of_shared_files_that_failed_is_still_due(void **state)
@@ -180,7 +186,7 @@ static void test_count__of_shared_files_that_failed_is_still_due(void **state)
     tseed_marks_count_shared(marks, tilesets[0]); /* a job waits for the count */
     feed(tseed_count_marks_client(count));
     assert_begun(2, 0, TSEED_STAGE_COUNT_SHARED);
-    job.counted = (tseed_effect_t){1, 1, 70, 4096};
+    job.result.counted = (tseed_effect_t){1, 1, 70, 4096};
     end(TSEED_JOB_OK);
     assert_false(tilesets[0]->shared_due);
     assert_int_equal(marks->shared_due, 0);
@@ -211,7 +217,7 @@ static void test_count__that_failed_puts_off_no_other_tile_set(void **state)
     feed(tseed_count_doubts_client(count));
     assert_begun(3, 1, TSEED_STAGE_COUNT);
     job.metatile.wanted = (tseed_range_t){5, 96, 128, 127, 159};
-    job.counted = (tseed_effect_t){1, 1, 70, 4096};
+    job.result.counted = (tseed_effect_t){1, 1, 70, 4096};
     end(TSEED_JOB_OK);
     feed(tseed_count_doubts_client(count));
     feed(tseed_count_doubts_client(count));
@@ -262,7 +268,7 @@ static void test_count__leaves_out_a_store_that_hangs_for_now(void **state)
     assert_true(marks->is_recounting);
     end(TSEED_JOB_OK); /* of the last; the first one hangs */
     hanging = job;
-    hanging.is_overdue = 0;
+    hanging.accounts.is_overdue = 0;
     hanging.metatile.wanted = (tseed_range_t){5, 96, 128, 127, 159};
     runs.background = &background[0];
     background[0].jobs = &hanging;
@@ -317,8 +323,8 @@ static void assert_written(int64_t date, int64_t written)
 
     tseed_count_page(count, tilesets[0], &page);
     job.metatile.wanted = (tseed_range_t){5, 96, 128, 127, 159};
-    job.counted = (tseed_effect_t){1, 1, 70, 4096};
-    job.oldest = date;
+    job.result.counted = (tseed_effect_t){1, 1, 70, 4096};
+    job.result.oldest = date;
     end(TSEED_JOB_OK);
     assert_true(tseed_book_page(&found, cache.book, tilesets[0], &page));
     assert_int_equal(found.written, written);

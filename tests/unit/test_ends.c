@@ -44,20 +44,20 @@ static int setup(void **state)
     forget_neighbours();
     settings = (tseed_settings_t){.give_up = GIVE_UP};
     board = make_board(1, 1);
-    context = (tseed_context_t){
-        .settings = &settings, .pool = pool, .scratch = pool, .board = board};
+    context =
+        (tseed_context_t){.settings = &settings, .pool = pool, .scratch = pool, .board = board};
     session = (tseed_session_t){0};
     task = (tseed_task_t){.id = 7, .layer = "topp:states", .retries = 2, .failure_limit = -1};
     run = (tseed_run_t){.task = &task, .booked = &booked, .terminated = 1};
     run.positions.count = 1000;
     run.progress.state = TSEED_RUNNING;
     display = tseed_display_create(&context, &session, tseed_durable_create(&cache, pool));
-    ends = tseed_ends_create(&(tseed_ends_uses_t){.context = &context,
-                                                  .session = &session,
-                                                  .runs = &runs,
-                                                  .quota_wait = tseed_quota_wait_create(
-                                                      &context, &runs, NULL, display),
-                                                  .display = display});
+    ends = tseed_ends_create(
+        &(tseed_ends_uses_t){.context = &context,
+                             .session = &session,
+                             .runs = &runs,
+                             .quota_wait = tseed_quota_wait_create(&context, &runs, NULL, display),
+                             .display = display});
     sink = tseed_ends_sink(ends);
     return 0;
 }
@@ -90,17 +90,17 @@ static apr_time_t next_due(void)
 /* A job of one tile that has come back from a stage. */
 static tseed_job_t *job_of(int64_t position, tseed_stage_t stage)
 {
-    tseed_job_t *job = tseed_jobs_get(NULL, NULL);
+    const tseed_range_t tile = {3, 1, 1, 1, 1};
+    tseed_job_t *job = tseed_jobs_get(NULL, &(tseed_job_what_t){.sink = sink,
+                                                                .run = &run,
+                                                                .position = position,
+                                                                .metatile = {tile, tile},
+                                                                .first = stage});
 
-    job->sink = sink;
-    job->position = position;
-    job->stage = stage;
-    job->metatile.whole = job->metatile.wanted = (tseed_range_t){3, 1, 1, 1, 1};
-    job->transfer.upstream = &upstream;
-    job->transfer.result = TSEED_FETCH_FAILED;
-    job->transfer.ended = NOW;
-    job->transfer.retry_after = 0;
-    tseed_run_job_add(&run, job);
+    job->request.transfer.upstream = &upstream;
+    job->request.transfer.result = TSEED_FETCH_FAILED;
+    job->request.transfer.ended = NOW;
+    job->request.transfer.retry_after = 0;
     return job;
 }
 
@@ -109,7 +109,7 @@ static tseed_job_t *away_job(void)
 {
     tseed_job_t *job = job_of(0, TSEED_STAGE_FETCH);
 
-    job->transfer.result = TSEED_FETCH_AWAY;
+    job->request.transfer.result = TSEED_FETCH_AWAY;
     return job;
 }
 
@@ -148,7 +148,7 @@ static void test_ends__an_answer_that_is_no_picture_is_an_attempt(void **state)
     (void)state;
     for (int attempt = 1; attempt <= 2; attempt++) {
         fail_at(job, NOW);
-        assert_int_equal(job->attempts, attempt);
+        assert_int_equal(job->request.attempts, attempt);
         assert_ptr_equal(run.to_retry, job);
         run.to_retry = NULL;
     }
@@ -203,11 +203,11 @@ static void test_ends__an_upstream_that_stays_away_is_no_attempt(void **state)
     (void)state;
     for (int i = 0; i < 10; i++) {
         fail_at(job, NOW);
-        feed_at(job->due);
-        assert_int_equal(job->attempts, 0);
+        feed_at(job->request.due);
+        assert_int_equal(job->request.attempts, 0);
         assert_ptr_equal(tseed_queue_take(&run.wanted), job);
     }
-    assert_int_equal(job->tries, 10);
+    assert_int_equal(job->request.tries, 10);
     end(job);
 }
 
@@ -218,11 +218,11 @@ static void test_ends__an_upstream_that_was_not_away_makes_it_an_attempt(void **
     tseed_job_t *job = away_job();
 
     (void)state;
-    job->transfer.ended = -1;
+    job->request.transfer.ended = -1;
     fail_at(job, NOW);
-    assert_int_equal(job->attempts, 0);
-    feed_at(job->due);
-    assert_int_equal(job->attempts, 1);
+    assert_int_equal(job->request.attempts, 0);
+    feed_at(job->request.due);
+    assert_int_equal(job->request.attempts, 1);
     assert_ptr_equal(tseed_queue_take(&run.wanted), job);
     end(job);
 }
@@ -234,15 +234,15 @@ static void test_ends__an_answer_between_two_failures_makes_the_first_an_attempt
     tseed_job_t *job = away_job();
 
     (void)state;
-    job->transfer.ended = 1; /* what the upstream has answered, it has at 0 */
+    job->request.transfer.ended = 1; /* what the upstream has answered, it has at 0 */
     fail_at(job, NOW);
-    feed_at(job->due);
-    assert_int_equal(job->attempts, 0);
+    feed_at(job->request.due);
+    assert_int_equal(job->request.attempts, 0);
     assert_ptr_equal(tseed_queue_take(&run.wanted), job);
-    job->doubted = -1; /* as if it had answered since */
+    job->request.doubted = -1; /* as if it had answered since */
     fail_at(job, NOW);
-    assert_int_equal(job->attempts, 1);
-    assert_int_equal(job->doubted, 1);
+    assert_int_equal(job->request.attempts, 1);
+    assert_int_equal(job->request.doubted, 1);
     run.to_retry = NULL;
     end(job);
 }
@@ -255,11 +255,11 @@ static void test_ends__an_answer_to_the_job_itself_settles_no_earlier_failure(vo
     (void)state;
     fail_at(job, NOW);
     run.to_retry = NULL;
-    job->doubted = -1;
-    job->transfer.result = TSEED_FETCH_FAILED;
+    job->request.doubted = -1;
+    job->request.transfer.result = TSEED_FETCH_FAILED;
     fail_at(job, NOW);
-    assert_int_equal(job->attempts, 1);
-    assert_int_equal(job->doubted, 0);
+    assert_int_equal(job->request.attempts, 1);
+    assert_int_equal(job->request.doubted, 0);
     run.to_retry = NULL;
     end(job);
 }
@@ -269,16 +269,16 @@ static void test_ends__a_pause_that_was_asked_for_is_no_attempt(void **state)
     tseed_job_t *busy = away_job(), *limited = away_job();
 
     (void)state;
-    busy->transfer.ended = limited->transfer.ended = -1;
-    busy->transfer.http_status = 503;
-    busy->transfer.retry_after = SECOND;
-    limited->transfer.http_status = 429;
+    busy->request.transfer.ended = limited->request.transfer.ended = -1;
+    busy->request.transfer.http_status = 503;
+    busy->request.transfer.retry_after = SECOND;
+    limited->request.transfer.http_status = 429;
     fail_at(busy, NOW);
     fail_at(limited, NOW);
     feed_at(NOW + 2 * SECOND);
     assert_int_equal(run.wanted.count, 2);
-    assert_int_equal(busy->attempts, 0);
-    assert_int_equal(limited->attempts, 0);
+    assert_int_equal(busy->request.attempts, 0);
+    assert_int_equal(limited->request.attempts, 0);
     end(busy);
     end(limited);
 }
@@ -308,20 +308,22 @@ static void test_ends__a_request_for_several_metatiles_comes_back_in_parts(void 
     (void)state;
     run.positions.shape = (tseed_shape_t){3, 3, 1, 1};
     second->metatile.whole = second->metatile.wanted = (tseed_range_t){3, 2, 1, 2, 1};
-    first->step = 1;
-    first->transfer.ended = -1; /* the upstream was there: that says nothing of each of the two */
-    run.is_background = 1;      /* nor of sizes: such runs choose none */
+    first->savings.step = 1;
+    first->request.transfer.ended =
+        -1;                /* the upstream was there: that says nothing of each of the two */
+    run.is_background = 1; /* nor of sizes: such runs choose none */
     fail_at(tseed_join_chain(tseed_join_push(second, first)), NOW);
     assert_ptr_equal(run.to_retry, first);
     assert_null(first->next);
-    feed_at(first->due);
+    feed_at(first->request.due);
     assert_ptr_equal(tseed_queue_take(&run.wanted), first);
     assert_ptr_equal(tseed_queue_take(&run.wanted), second);
     assert_false(tseed_job_is_joined(first) || tseed_job_is_joined(second));
-    assert_int_equal(first->attempts + second->attempts, 0);
-    assert_int_equal(first->step, -1);
-    assert_int_equal(first->first_failed, NOW); /* each of them waits for as long as the other */
-    assert_int_equal(second->first_failed, NOW);
+    assert_int_equal(first->request.attempts + second->request.attempts, 0);
+    assert_int_equal(first->savings.step, -1);
+    assert_int_equal(first->request.first_failed,
+                     NOW); /* each of them waits for as long as the other */
+    assert_int_equal(second->request.first_failed, NOW);
     end(first);
     end(second);
 }
@@ -356,8 +358,9 @@ static void refuse(int64_t position, int status, apr_time_t when)
 {
     tseed_job_t *job = job_of(position, TSEED_STAGE_FETCH);
 
-    job->transfer.http_status = status;
-    apr_cpystrn(job->transfer.cause, "401 Unauthorized", sizeof(job->transfer.cause));
+    job->request.transfer.http_status = status;
+    apr_cpystrn(job->request.transfer.cause, "401 Unauthorized",
+                sizeof(job->request.transfer.cause));
     note(job, when);
     fail_at(job, when);
 }
@@ -365,7 +368,7 @@ static void refuse(int64_t position, int status, apr_time_t when)
 static void give_picture(void)
 {
     const tseed_job_t job = {
-        .run = &run, .stage = TSEED_STAGE_FETCH, .transfer.result = TSEED_FETCH_OK};
+        .run = &run, .request.stage = TSEED_STAGE_FETCH, .request.transfer.result = TSEED_FETCH_OK};
 
     note(&job, NOW);
     run.answers++;
@@ -397,7 +400,7 @@ static void test_ends__refusals_in_a_row_make_the_run_wait(void **state)
     assert_int_equal(run.losses, 3);
     refuse(3, 401, NOW); /* the others are not at fault, however few retries they have */
     assert_int_equal(run.losses, 3);
-    assert_int_equal(run.to_retry->attempts, 0);
+    assert_int_equal(run.to_retry->request.attempts, 0);
     assert_false(tseed_ends_may_ask(&run, NOW));
     assert_true(tseed_ends_may_ask(&run, run.refused.next));
     run.fetching = 1;
@@ -419,7 +422,7 @@ static void test_ends__a_403_among_pictures_refuses_that_one_alone(void **state)
         refuse(i, 403, NOW);
     }
     assert_false(tseed_run_is_refused(&run));
-    assert_int_equal(run.to_retry->attempts, 1);
+    assert_int_equal(run.to_retry->request.attempts, 1);
     end_all();
 }
 

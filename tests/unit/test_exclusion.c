@@ -13,18 +13,18 @@ static tseed_run_t of_task, of_none = {.is_background = 1};
 
 static tseed_job_t job_of(tseed_run_t *run, tseed_stage_t stage, int at_work)
 {
-    return (tseed_job_t){.run = run, .stage = stage, .at_work = at_work};
+    return (tseed_job_t){.run = run, .request.stage = stage, .accounts.at_work = at_work};
 }
 
 /* Either way round. */
 static void assert_apart(tseed_job_t *a, tseed_job_t *b)
 {
-    a->at_work = 1;
+    a->accounts.at_work = 1;
     assert_true(tseed_job_excludes(a, b));
-    a->at_work = 0;
-    b->at_work = 1;
+    a->accounts.at_work = 0;
+    b->accounts.at_work = 1;
     assert_true(tseed_job_excludes(b, a));
-    b->at_work = 0;
+    b->accounts.at_work = 0;
 }
 
 static void test_exclusion__one_kind_of_work_at_a_time(void **state)

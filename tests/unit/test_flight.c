@@ -50,7 +50,7 @@ static flight_t *flight_make(void)
     all->run.task = &all->task;
     tseed_positions_init(&all->run.positions, gridset, &gridset->extent, &shape);
     all->job.run = &all->run;
-    all->job.stage = TSEED_STAGE_CUT;
+    all->job.request.stage = TSEED_STAGE_CUT;
     all->shared.places = tseed_waiter_places_create(WAITERS, WAITERS, WAITERS, pool);
     all->shared.hangups = epoll_create1(EPOLL_CLOEXEC);
     all->flight = tseed_flight_get(&all->run, 3);
@@ -132,7 +132,7 @@ static void test_flight__unstored_tiles_go_to_those_who_were_there(void **state)
     int tile;
 
     (void)state;
-    all->job.unstored = &unstored;
+    all->job.request.unstored = &unstored;
     tseed_flight_tell(&all->shared, all->flight, &busy);
     assert_int_equal(hear(all, 0, &tile), TSEED_MISS_PASSED);
     assert_true(tile >= 0);
@@ -180,7 +180,7 @@ static void test_flight__a_check_that_fails_is_no_failure_of_the_upstream(void *
     flight_t *all = flight_make();
 
     (void)state;
-    all->job.stage = TSEED_STAGE_CHECK;
+    all->job.request.stage = TSEED_STAGE_CHECK;
     tseed_flight_tell(&all->shared, all->flight, &failed);
     tseed_flight_end(all->flight, &failed);
     assert_null(all->run.flights);

@@ -187,7 +187,7 @@ static void test_free_space__is_waited_for_by_a_run(void **state)
     tseed_book_tileset_t booked = {.chain = slow};
     tseed_run_t run = {.task = &task, .booked = &booked, .terminated = 1};
     tseed_runs_t runs = {.tasks = &run};
-    tseed_job_t job = {.run = &run, .refused = slow.root, .needed = 4096};
+    tseed_job_t job = {.run = &run, .result.refused = slow.root, .result.needed = 4096};
     tseed_server_counts_t counts;
     tseed_quota_wait_t *wait = tseed_quota_wait_create(
         &context, &runs, space,

@@ -346,15 +346,16 @@ static void answer(tseed_layer_t *layer, const char *cause, int status, int trie
     static tseed_run_t run;
 
     run = (tseed_run_t){.tileset.layer = layer};
-    job = (tseed_job_t){.run = &run,
-                        .stage = cause ? TSEED_STAGE_FETCH : TSEED_STAGE_CUT,
-                        .tries = tries,
-                        .first_failed = tries ? moment - tries : 0,
-                        .transfer = {.upstream = &upstream,
-                                     .result = status ? TSEED_FETCH_FAILED : TSEED_FETCH_AWAY,
-                                     .http_status = status,
-                                     .sent = 1}};
-    apr_cpystrn(job.transfer.cause, cause ? cause : "", sizeof(job.transfer.cause));
+    job =
+        (tseed_job_t){.run = &run,
+                      .request.stage = cause ? TSEED_STAGE_FETCH : TSEED_STAGE_CUT,
+                      .request.tries = tries,
+                      .request.first_failed = tries ? moment - tries : 0,
+                      .request.transfer = {.upstream = &upstream,
+                                           .result = status ? TSEED_FETCH_FAILED : TSEED_FETCH_AWAY,
+                                           .http_status = status,
+                                           .sent = 1}};
+    apr_cpystrn(job.request.transfer.cause, cause ? cause : "", sizeof(job.request.transfer.cause));
     tseed_health_take(health, &job, ++moment);
 }
 

@@ -104,7 +104,7 @@ static tseed_job_t job_of(tseed_stage_t stage, int64_t min, int64_t max)
 {
     const tseed_range_t tiles = {LEVEL, min, 40, max, 40};
 
-    return (tseed_job_t){.stage = stage, .metatile = {tiles, tiles}};
+    return (tseed_job_t){.request.stage = stage, .metatile = {tiles, tiles}};
 }
 
 static void commit(void)
@@ -112,10 +112,17 @@ static void commit(void)
     tseed_book_saved(cache->book, TSEED_SAVE_ALL);
 }
 
+/* Puts a job under way in a run. */
+static void add_job(tseed_run_t *of, tseed_job_t *job)
+{
+    job->run = of;
+    tseed_run_job_add(of, job);
+}
+
 /* A job of a run that holds pages whose marks are committed. */
 static void begin(tseed_run_t *run, tseed_job_t *job)
 {
-    tseed_run_job_add(run, job);
+    add_job(run, job);
     tseed_holds_hold(holds, job);
     commit();
 }
@@ -144,7 +151,7 @@ static void test_holds__a_mark_comes_before_the_first_tile(void **state)
     tseed_job_t cut = job_of(TSEED_STAGE_CUT, 0, 3);
 
     (void)state;
-    tseed_run_job_add(&seed, &cut);
+    add_job(&seed, &cut);
     tseed_holds_hold(holds, &cut);
     assert_true(session.must_record);
     assert_int_equal(tseed_book_changes(cache->book, TSEED_SAVE_MARKS), 1);
@@ -163,7 +170,7 @@ static void test_holds__a_marked_page_is_not_marked_again(void **state)
     (void)state;
     begin(&seed, &first);
     session.must_record = 0;
-    tseed_run_job_add(&seed, &second);
+    add_job(&seed, &second);
     tseed_holds_hold(holds, &second);
     assert_false(session.must_record);
     assert_true(tseed_holds_may_work(holds, &second));
@@ -201,7 +208,7 @@ static void test_holds__a_count_goes_to_work_in_a_page_in_doubt(void **state)
 
     (void)state;
     background.booked = enter(2, 0);
-    tseed_run_job_add(&background, &count);
+    add_job(&background, &count);
     tseed_holds_hold(holds, &count);
     assert_true(tseed_holds_may_work(holds, &count));
     assert_int_equal(marks->to_count->nelts, 0);
@@ -251,9 +258,9 @@ static void test_holds__nothing_is_held_while_the_book_is_loaded(void **state)
 
     (void)state;
     cache->is_loading = 1;
-    tseed_run_job_add(&background, &cut);
+    add_job(&background, &cut);
     tseed_holds_hold(holds, &cut);
-    assert_false(cut.holds);
+    assert_false(cut.accounts.holds);
     assert_int_equal(tseed_book_pages(cache->book), 0);
     assert_false(tseed_holds_may_work(holds, &cut));
     end(&cut);
@@ -268,10 +275,10 @@ static void test_holds__other_work_in_the_same_tiles_goes_first(void **state)
     (void)state;
     begin(&seed, &cut);
     begin(&background, &count);
-    count.at_work = 1;
+    count.accounts.at_work = 1;
     assert_false(tseed_holds_may_work(holds, &cut));
-    count.at_work = 0;
-    cut.at_work = 1;
+    count.accounts.at_work = 0;
+    cut.accounts.at_work = 1;
     assert_false(tseed_holds_may_work(holds, &count));
     end(&count);
     end(&cut);
@@ -284,7 +291,7 @@ static void test_holds__work_elsewhere_is_in_nobodys_way(void **state)
     (void)state;
     begin(&seed, &cut);
     begin(&background, &count);
-    count.at_work = 1;
+    count.accounts.at_work = 1;
     assert_true(tseed_holds_may_work(holds, &cut)); /* in other tiles */
     count.metatile = cut.metatile;
     assert_false(tseed_holds_may_work(holds, &cut));
@@ -304,11 +311,11 @@ static void test_holds__a_count_of_shared_files_is_alone_in_the_tile_set(void **
 
     (void)state;
     begin(&seed, &cut);
-    tseed_run_job_add(&background, &count);
-    cut.at_work = 1;
+    add_job(&background, &count);
+    cut.accounts.at_work = 1;
     assert_false(tseed_holds_may_work(holds, &count));
-    cut.at_work = 0;
-    count.at_work = 1;
+    cut.accounts.at_work = 0;
+    count.accounts.at_work = 1;
     assert_false(tseed_holds_may_work(holds, &cut));
     tseed_run_job_remove(&background, &count);
     end(&cut);
@@ -343,7 +350,7 @@ static void test_holds__a_level_is_marked_before_its_first_tile_goes(void **stat
     tseed_job_t removal = job_of(TSEED_STAGE_REMOVE, 0, 1000);
 
     (void)state;
-    tseed_run_job_add(&truncation, &removal);
+    add_job(&truncation, &removal);
     tseed_holds_mark_level(holds, &removal);
     assert_true(session.must_record);
     assert_false(tseed_holds_may_work(holds, &removal));
@@ -362,8 +369,8 @@ static void test_holds__a_level_keeps_its_mark_for_another_job(void **state)
                 second = job_of(TSEED_STAGE_REMOVE, 5, 20);
 
     (void)state;
-    tseed_run_job_add(&truncation, &first);
-    tseed_run_job_add(&seed, &second);
+    add_job(&truncation, &first);
+    add_job(&seed, &second);
     tseed_holds_mark_level(holds, &first);
     tseed_holds_mark_level(holds, &second);
     commit();
@@ -404,18 +411,18 @@ static void test_holds__books_what_a_job_has_removed(void **state)
     (void)state;
     load_page();
     begin(&truncation, &removal);
-    tseed_tally_add(&removal.tally, &page_of_row, &gone);
-    removal.freed = (tseed_amount_t){4096, 1};
+    tseed_tally_add(&removal.result.tally, &page_of_row, &gone);
+    removal.result.freed = (tseed_amount_t){4096, 1};
     assert_int_equal(tseed_account_used(chain.global).bytes, 8192);
     tseed_holds_book(holds, &removal);
     assert_int_equal(tseed_account_used(chain.global).bytes, 4096);
     assert_int_equal(tseed_account_used(chain.global).files, 1);
     assert_int_equal(usage_of_page().names, 1);
     assert_int_equal(usage_of_page().bytes, 300);
-    assert_null(tseed_tally_next(&removal.tally, &cursor)); /* it is not booked twice */
-    assert_int_equal(removal.freed.bytes, 0);
+    assert_null(tseed_tally_next(&removal.result.tally, &cursor)); /* it is not booked twice */
+    assert_int_equal(removal.result.freed.bytes, 0);
     end(&removal);
-    free(removal.tally.lines);
+    free(removal.result.tally.lines);
 }
 
 /* Somebody else has removed tiles that the job has found there: the page is counted again. */
@@ -427,15 +434,15 @@ static void test_holds__a_change_that_can_t_be_true_puts_its_page_in_doubt(void 
     (void)state;
     load_page();
     begin(&truncation, &removal);
-    tseed_tally_add(&removal.tally, &page_of_row, &too_much);
-    removal.freed = (tseed_amount_t){12288, 3};
+    tseed_tally_add(&removal.result.tally, &page_of_row, &too_much);
+    removal.result.freed = (tseed_amount_t){12288, 3};
     tseed_holds_book(holds, &removal);
     assert_int_equal(tseed_book_in_doubt(cache->book), 1);
     assert_int_equal(tseed_account_used(chain.global).bytes, 8192);
     assert_false(tseed_holds_may_work(holds, &removal));
     assert_marked(0, LEVEL, 0, 1);
     end(&removal);
-    free(removal.tally.lines);
+    free(removal.result.tally.lines);
 }
 
 int main(void)

@@ -38,9 +38,15 @@ static int setup(void **state)
     run.tileset.layer = layer;
     run.tileset.subset = &APR_ARRAY_IDX(layer->subsets, 0, tseed_subset_t);
     run.tileset.format = &APR_ARRAY_IDX(layer->formats, 0, tseed_format_t);
-    leader = (tseed_job_t){.run = &run, .seed = SEED, .joined = &joined, .unstored = &nothing};
-    joined = (tseed_job_t){.run = &run, .seed = SEED + 1, .leader = &leader, .unstored = &nothing};
-    leader.transfer.is_pack = 1;
+    leader = (tseed_job_t){.run = &run,
+                           .accounts.seed = SEED,
+                           .savings.joined = &joined,
+                           .request.unstored = &nothing};
+    joined = (tseed_job_t){.run = &run,
+                           .accounts.seed = SEED + 1,
+                           .savings.leader = &leader,
+                           .request.unstored = &nothing};
+    leader.request.transfer.is_pack = 1;
     return tseed_cutter_create(&cutter);
 }
 
@@ -57,7 +63,7 @@ static int teardown(void **state)
 static void take_pack(int count)
 {
     tseed_pack_t *pack = tseed_pack_begin();
-    tseed_transfer_t *transfer = &leader.transfer;
+    tseed_transfer_t *transfer = &leader.request.transfer;
     const unsigned char *data;
 
     for (int i = 0; i < count; i++) {
@@ -76,9 +82,9 @@ static void test_job_cut__a_pack_is_of_each_joined_job(void **state)
     take_pack(1);
     tseed_job_pass(cutter, &leader, pool);
     tseed_job_pass(cutter, &joined, pool);
-    assert_int_not_equal(leader.outcome, TSEED_JOB_BAD_ANSWER);
-    assert_int_equal(joined.outcome, TSEED_JOB_BAD_ANSWER);
-    assert_string_equal(joined.cause, ANOTHER);
+    assert_int_not_equal(leader.result.outcome, TSEED_JOB_BAD_ANSWER);
+    assert_int_equal(joined.result.outcome, TSEED_JOB_BAD_ANSWER);
+    assert_string_equal(joined.result.cause, ANOTHER);
 }
 
 static void test_job_cut__a_pack_is_not_of_another_request(void **state)
@@ -86,19 +92,19 @@ static void test_job_cut__a_pack_is_not_of_another_request(void **state)
     (void)state;
     take_pack(0);
     tseed_job_pass(cutter, &leader, pool);
-    assert_int_equal(leader.outcome, TSEED_JOB_BAD_ANSWER);
-    assert_string_equal(leader.cause, ANOTHER);
+    assert_int_equal(leader.result.outcome, TSEED_JOB_BAD_ANSWER);
+    assert_string_equal(leader.result.cause, ANOTHER);
 }
 
 /* The tiles that are there seem to come from this answer: no digest is believed before the pack is
  * looked at. */
 static void assert_not_cut(tseed_job_t *job, const char *cause)
 {
-    job->known = 1;
+    job->accounts.known = 1;
     tseed_job_cut(cutter, NULL, job, pool);
-    assert_int_equal(job->outcome, TSEED_JOB_BAD_ANSWER);
-    assert_string_equal(job->cause, cause);
-    assert_int_equal(job->digest, 0);
+    assert_int_equal(job->result.outcome, TSEED_JOB_BAD_ANSWER);
+    assert_string_equal(job->result.cause, cause);
+    assert_int_equal(job->result.digest, 0);
 }
 
 static void test_job_cut__a_pack_is_looked_at_first(void **state)
@@ -106,10 +112,10 @@ static void test_job_cut__a_pack_is_looked_at_first(void **state)
     (void)state;
     take_pack(1);
     assert_not_cut(&joined, ANOTHER);
-    bytes[leader.transfer.length - 1] ^= 1;
-    leader.is_open = 0;
+    bytes[leader.request.transfer.length - 1] ^= 1;
+    leader.result.is_open = 0;
     assert_not_cut(&leader, DAMAGED);
-    assert_false(leader.is_open);
+    assert_false(leader.result.is_open);
 }
 
 static void assert_region(tseed_region_t region, int x, int y)

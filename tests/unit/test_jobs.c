@@ -17,16 +17,16 @@ static void test_jobs__begin_at_the_first_stage(void **state)
 {
     const tseed_context_t context = {.pool = pool};
     const tseed_client_t client = {0};
-    tseed_jobs_t *jobs = tseed_jobs_create(&context, NULL);
-    tseed_job_t *job = tseed_jobs_get(jobs, &client);
     tseed_run_t run = {0};
+    const tseed_job_what_t what = {.client = &client, .run = &run};
+    tseed_jobs_t *jobs = tseed_jobs_create(&context, NULL);
+    tseed_job_t *job = tseed_jobs_get(jobs, &what);
 
     (void)state;
-    tseed_run_job_add(&run, job);
-    job->stage = TSEED_STAGE_CUT;
+    job->request.stage = TSEED_STAGE_CUT;
     tseed_jobs_put_back(jobs, job);
-    assert_ptr_equal(tseed_jobs_get(jobs, &client), job);
-    assert_int_equal(job->stage, TSEED_STAGE_CHECK);
+    assert_ptr_equal(tseed_jobs_get(jobs, &what), job);
+    assert_int_equal(job->request.stage, TSEED_STAGE_CHECK);
     free(job);
 }
 
@@ -35,22 +35,25 @@ static void test_jobs__have_nothing_of_their_last_use(void **state)
 {
     const tseed_context_t context = {.pool = pool};
     const tseed_client_t client = {0};
-    tseed_jobs_t *jobs = tseed_jobs_create(&context, NULL);
-    tseed_job_t *job = tseed_jobs_get(jobs, &client), *fresh = malloc(sizeof(*fresh));
     tseed_run_t run = {0};
+    const tseed_job_what_t what = {.client = &client, .run = &run};
+    tseed_jobs_t *jobs = tseed_jobs_create(&context, NULL);
+    tseed_job_t *job = tseed_jobs_get(jobs, &what), *fresh = malloc(sizeof(*fresh));
 
     (void)state;
     memcpy(fresh, job, sizeof(*fresh));
     memset(job, 0x5a, sizeof(*job));
-    job->holds = job->pins = 0;
-    job->levels = 0;
-    job->transfer.body = NULL; /* the memory that a job keeps */
-    job->tally = (tseed_tally_t){0};
-    job->url = job->portion = NULL;
-    job->url_size = 0;
-    tseed_run_job_add(&run, job);
+    job->run = &run;
+    job->sibling = NULL;
+    job->accounts.holds = job->accounts.pins = 0;
+    job->accounts.levels = 0;
+    job->request.transfer.body = NULL; /* the memory that a job keeps */
+    job->result.tally = (tseed_tally_t){0};
+    job->result.drawn.body = NULL;
+    job->request.url = job->request.portion = NULL;
+    job->request.url_size = 0;
     tseed_jobs_put_back(jobs, job);
-    assert_ptr_equal(tseed_jobs_get(jobs, &client), job);
+    assert_ptr_equal(tseed_jobs_get(jobs, &what), job);
     assert_memory_equal(job, fresh, sizeof(*job));
     free(fresh);
     free(job);

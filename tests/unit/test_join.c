@@ -42,7 +42,7 @@ static tseed_job_t *job_at(int64_t x, int64_t y)
     tseed_job_t *job = &jobs[count++];
 
     job->run = &run;
-    job->step = 4;
+    job->savings.step = 4;
     job->position = tseed_positions_of(&run.positions, Z, 4 * x, 4 * y);
     job->metatile = tseed_positions_at(&run.positions, job->position);
     return job;
@@ -64,11 +64,11 @@ static tseed_job_t *list_of(int64_t left, int64_t low, int columns, int rows)
 static void assert_asked(const tseed_job_t *leader, int64_t minx, int64_t miny, int64_t maxx,
                          int64_t maxy)
 {
-    assert_int_equal(leader->asked.z, Z);
-    assert_int_equal(leader->asked.minx, minx);
-    assert_int_equal(leader->asked.miny, miny);
-    assert_int_equal(leader->asked.maxx, maxx);
-    assert_int_equal(leader->asked.maxy, maxy);
+    assert_int_equal(leader->savings.asked.z, Z);
+    assert_int_equal(leader->savings.asked.minx, minx);
+    assert_int_equal(leader->savings.asked.miny, miny);
+    assert_int_equal(leader->savings.asked.maxx, maxx);
+    assert_int_equal(leader->savings.asked.maxy, maxy);
 }
 
 static void test_join__the_first_job_leads(void **state)
@@ -78,9 +78,9 @@ static void test_join__the_first_job_leads(void **state)
     (void)state;
     assert_asked(leader, 8, 16, 15, 23);
     assert_int_equal(tseed_join_count(leader), 4);
-    assert_null(leader->leader);
-    for (tseed_job_t *job = leader->joined; job; job = job->joined) {
-        assert_ptr_equal(job->leader, leader);
+    assert_null(leader->savings.leader);
+    for (tseed_job_t *job = leader->savings.joined; job; job = job->savings.joined) {
+        assert_ptr_equal(job->savings.leader, leader);
         assert_ptr_equal(tseed_job_leader(job), leader);
         assert_true(tseed_job_is_joined(job));
     }
@@ -111,7 +111,7 @@ static void test_join__a_whole_cell_is_one_request(void **state)
     leader = tseed_queue_take(&queue);
     assert_int_equal(tseed_join_count(leader), 16);
     assert_asked(leader, 16, 0, 31, 15);
-    assert_int_equal(leader->step, 4);
+    assert_int_equal(leader->savings.step, 4);
 }
 
 /* Half of the tiles are needed: one request. Fewer: several, which say nothing of the size.
@@ -138,7 +138,7 @@ static void test_join__a_request_has_at_most_twice_the_tiles_that_are_needed(voi
     assert_int_equal(queue.count, 2);
     for (tseed_job_t *job; (job = tseed_queue_take(&queue));) {
         assert_int_equal(tseed_join_count(job), 1);
-        assert_int_equal(job->step, -1);
+        assert_int_equal(job->savings.step, -1);
     }
 }
 
@@ -152,7 +152,7 @@ static void test_join__cells_are_requests_of_their_own(void **state)
     assert_int_equal(queue.count, 4);
     for (tseed_job_t *job; (job = tseed_queue_take(&queue));) {
         assert_int_equal(tseed_join_count(job), 4);
-        assert_int_equal(tseed_range_count(&job->asked), 64);
+        assert_int_equal(tseed_range_count(&job->savings.asked), 64);
         served += tseed_join_count(job);
     }
     assert_int_equal(served, 16);
@@ -172,11 +172,11 @@ static void test_join__a_request_that_failed_is_halved(void **state)
         tseed_join_part(&queue, leader);
         assert_int_equal(queue.count, 2);
         leader = tseed_queue_take(&queue);
-        assert_int_equal(tseed_range_count(&leader->asked), 16 * left / 2);
-        assert_int_equal(leader->step, -1);
-        assert_int_equal(leader->why, TSEED_SIZE_FAILED);
+        assert_int_equal(tseed_range_count(&leader->savings.asked), 16 * left / 2);
+        assert_int_equal(leader->savings.step, -1);
+        assert_int_equal(leader->savings.why, TSEED_SIZE_FAILED);
     }
-    assert_null(leader->joined);
+    assert_null(leader->savings.joined);
 }
 
 /* Two diagonal metatiles have the rectangle of four around them: halves of that are single. */
@@ -185,30 +185,30 @@ static void test_join__parts_are_smaller_even_where_jobs_lack(void **state)
     (void)state;
     tseed_join_part(&queue, tseed_join_chain(tseed_join_push(list_of(0, 0, 1, 1), job_at(1, 1))));
     assert_int_equal(queue.count, 2);
-    assert_int_equal(tseed_range_count(&tseed_queue_take(&queue)->asked), 16);
-    assert_int_equal(tseed_range_count(&tseed_queue_take(&queue)->asked), 16);
+    assert_int_equal(tseed_range_count(&tseed_queue_take(&queue)->savings.asked), 16);
+    assert_int_equal(tseed_range_count(&tseed_queue_take(&queue)->savings.asked), 16);
 }
 
 /* The answer goes over, and is freed by one job. */
 static void test_join__another_job_can_have_the_answer(void **state)
 {
-    tseed_job_t *leader = tseed_join_chain(list_of(0, 0, 2, 1)), *other = leader->joined;
+    tseed_job_t *leader = tseed_join_chain(list_of(0, 0, 2, 1)), *other = leader->savings.joined;
     char *body = malloc(4);
 
     (void)state;
-    leader->transfer.body = (void *)body;
-    leader->transfer.length = leader->transfer.capacity = 4;
-    leader->transfer.result = TSEED_FETCH_OK;
-    strcpy(leader->transfer.next_condition, "If-None-Match: \"1\"");
+    leader->request.transfer.body = (void *)body;
+    leader->request.transfer.length = leader->request.transfer.capacity = 4;
+    leader->request.transfer.result = TSEED_FETCH_OK;
+    strcpy(leader->request.transfer.next_condition, "If-None-Match: \"1\"");
     tseed_join_hand_over(leader, leader);
-    assert_ptr_equal(leader->transfer.body, body);
+    assert_ptr_equal(leader->request.transfer.body, body);
     tseed_join_hand_over(other, leader);
-    assert_null(leader->transfer.body);
-    assert_int_equal(leader->transfer.length, 0);
-    assert_ptr_equal(other->transfer.body, body);
-    assert_int_equal(other->transfer.length, 4);
-    assert_int_equal(other->transfer.result, TSEED_FETCH_OK);
-    assert_string_equal(other->transfer.next_condition, "If-None-Match: \"1\"");
+    assert_null(leader->request.transfer.body);
+    assert_int_equal(leader->request.transfer.length, 0);
+    assert_ptr_equal(other->request.transfer.body, body);
+    assert_int_equal(other->request.transfer.length, 4);
+    assert_int_equal(other->request.transfer.result, TSEED_FETCH_OK);
+    assert_string_equal(other->request.transfer.next_condition, "If-None-Match: \"1\"");
     assert_asked(other, 0, 0, 7, 3);
     free(body);
 }
@@ -220,15 +220,15 @@ static void test_join__an_answer_is_kept_for_some_of_its_jobs(void **state)
 
     (void)state;
     assert_false(tseed_job_is_joined(leader));
-    leader->transfer.body = (void *)strdup("abc");
+    leader->request.transfer.body = (void *)strdup("abc");
     tseed_join_resume(rest, leader);
-    assert_string_equal((char *)rest->transfer.body, "abc");
+    assert_string_equal((char *)rest->request.transfer.body, "abc");
     assert_asked(rest, 0, 0, 7, 3);
     tseed_join_resume(rest, rest);
     assert_asked(rest, 0, 0, 7, 3);
     tseed_join_resume(rest, NULL);
     assert_asked(rest, 4, 0, 7, 3);
-    free(rest->transfer.body);
+    free(rest->request.transfer.body);
 }
 
 int main(void)

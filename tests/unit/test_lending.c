@@ -165,6 +165,13 @@ static void test_lending__what_pauses_a_run(void **state)
     assert_false(tseed_lending_is_paused(&all->runs, run));
 }
 
+/* Puts a job under way in a run. */
+static void add_job(tseed_run_t *of, tseed_job_t *job)
+{
+    job->run = of;
+    tseed_run_job_add(of, job);
+}
+
 /* Until the truncate has removed its level, or as long as it is paused, nothing is stored there. */
 static void test_lending__a_run_that_waits_for_a_truncate_has_a_reason(void **state)
 {
@@ -172,13 +179,13 @@ static void test_lending__a_run_that_waits_for_a_truncate_has_a_reason(void **st
     tseed_run_t *reseed = run_of(all, TSEED_RESEED, "a", 1);
     tseed_run_t *truncate = run_of(all, TSEED_TRUNCATE, "a", 1);
     const tseed_range_t level = {3, 0, 0, 7, 7}, other = {4, 0, 0, 7, 7};
-    tseed_job_t cut = {.stage = TSEED_STAGE_CUT, .metatile = {level, level}};
-    tseed_job_t removal = {.stage = TSEED_STAGE_REMOVE, .metatile = {level, level}};
+    tseed_job_t cut = {.request.stage = TSEED_STAGE_CUT, .metatile = {level, level}};
+    tseed_job_t removal = {.request.stage = TSEED_STAGE_REMOVE, .metatile = {level, level}};
 
     (void)state;
     reseed->phase = TSEED_RUN_GOING;
-    tseed_run_job_add(reseed, &cut);
-    tseed_run_job_add(truncate, &removal);
+    add_job(reseed, &cut);
+    add_job(truncate, &removal);
     tseed_queue_put(&reseed->ready, &cut);
     assert_ptr_equal(tseed_lending_stuck_before(&all->runs, reseed), truncate);
     assert_true(tseed_lending_is_paused(&all->runs, reseed));

@@ -110,6 +110,14 @@ const tseed_shade_t *tseed_savings_shade(tseed_savings_t *savings, tseed_run_t *
     return shade;
 }
 
+int tseed_savings_paint(tseed_savings_t *savings, tseed_job_t *job)
+{
+    (void)savings;
+    job->savings.shade = shade;
+    job->savings.is_made_of_shade = shade != NULL;
+    return shade != NULL;
+}
+
 void tseed_ends_hurry(tseed_run_t *of, apr_time_t when)
 {
     (void)of;
@@ -188,13 +196,13 @@ static int setup(void **state)
     health = tseed_health_create(pool);
     flow = tseed_flow_create(
         &(tseed_flow_uses_t){.context = &context, .runs = &runs, .health = health});
-    misses = tseed_misses_create(
-        &(tseed_misses_uses_t){.context = &context,
-                               .runs = &runs,
-                               .cache = &cache,
-                               .flow = flow,
-                               .health = health,
-                               .cutoff = tseed_cutoff_create(&context, &runs)});
+    misses =
+        tseed_misses_create(&(tseed_misses_uses_t){.context = &context,
+                                                   .runs = &runs,
+                                                   .cache = &cache,
+                                                   .flow = flow,
+                                                   .health = health,
+                                                   .cutoff = tseed_cutoff_create(&context, &runs)});
     return tseed_misses_open(misses);
 }
 
@@ -262,17 +270,17 @@ static void come_back(tseed_job_t *job)
 
 static void check(tseed_job_t *job, uint64_t present)
 {
-    assert_int_equal(job->stage, TSEED_STAGE_CHECK);
-    job->outcome = TSEED_JOB_OK;
-    job->present[0] = present;
+    assert_int_equal(job->request.stage, TSEED_STAGE_CHECK);
+    job->result.outcome = TSEED_JOB_OK;
+    job->result.present[0] = present;
     come_back(job);
 }
 
 static void fetch(tseed_job_t *job, tseed_fetch_result_t result, const char *cause)
 {
-    assert_int_equal(job->stage, TSEED_STAGE_FETCH);
-    job->transfer.result = result;
-    strcpy(job->transfer.cause, cause);
+    assert_int_equal(job->request.stage, TSEED_STAGE_FETCH);
+    job->request.transfer.result = result;
+    strcpy(job->request.transfer.cause, cause);
     come_back(job);
 }
 
@@ -285,7 +293,7 @@ static void begin_cut(tseed_job_t *job)
 
 static void cut(tseed_job_t *job, tseed_outcome_t outcome)
 {
-    job->outcome = outcome;
+    job->result.outcome = outcome;
     come_back(job);
 }
 
@@ -306,6 +314,13 @@ static void assert_told(const asker_t *asker, tseed_miss_outcome_t outcome, cons
 static void assert_waits(const asker_t *asker)
 {
     assert_int_equal(asker->outcome, NOTHING);
+}
+
+/* Puts a job under way in a run. */
+static void add_job(tseed_run_t *of, tseed_job_t *job)
+{
+    job->run = of;
+    tseed_run_job_add(of, job);
 }
 
 /* ---- one job for all ---- */
@@ -348,7 +363,7 @@ static void test_misses__wait_for_a_task_at_work_on_the_metatile(void **state)
     const asker_t *asker;
 
     (void)state;
-    tseed_run_job_add(&seed, &of_task);
+    add_job(&seed, &of_task);
     asker = ask(1, 1);
     assert_int_equal(jobs_begun, 0);
     tseed_run_job_remove(&seed, &of_task);
@@ -410,7 +425,7 @@ static void test_misses__an_answer_that_is_no_picture_is_a_failure(void **state)
 
     (void)state;
     go_to_cut(&jobs[0]);
-    strcpy(jobs[0].cause, "a text");
+    strcpy(jobs[0].result.cause, "a text");
     cut(&jobs[0], TSEED_JOB_BAD_ANSWER);
     assert_told(asker, TSEED_MISS_FAILED, "a text");
 }
@@ -418,8 +433,8 @@ static void test_misses__an_answer_that_is_no_picture_is_a_failure(void **state)
 /* A job of a derived metatile, whose stage DERIVE has come back. */
 static void derive(tseed_job_t *job, tseed_outcome_t outcome)
 {
-    assert_int_equal(job->stage, TSEED_STAGE_DERIVE);
-    job->outcome = outcome;
+    assert_int_equal(job->request.stage, TSEED_STAGE_DERIVE);
+    job->result.outcome = outcome;
     come_back(job);
 }
 
@@ -450,10 +465,10 @@ static void test_misses__say_which_tile_below_is_missing(void **state)
     lacking = ask(5, 7);
     made = ask(4, 4);
     check(&jobs[0], 0);
-    jobs[0].lacking[0] = 1 << 13; /* the fourth row's second */
+    jobs[0].result.lacking[0] = 1 << 13; /* the fourth row's second */
     derive(&jobs[0], TSEED_JOB_OK);
     begin_cut(&jobs[0]);
-    strcpy(jobs[0].cause, "tile 4/10/14 is missing");
+    strcpy(jobs[0].result.cause, "tile 4/10/14 is missing");
     cut(&jobs[0], TSEED_JOB_LACKS);
     assert_told(made, TSEED_MISS_STORED, "");
     assert_told(lacking, TSEED_MISS_REFUSED, "tile 4/10/14 is missing");
@@ -522,14 +537,14 @@ static void test_misses__pass_on_what_there_is_no_room_for(void **state)
 
     (void)state;
     go_to_cut(&jobs[0]);
-    assert_int_equal(jobs[0].unstored->count, 2);
-    assert_int_equal(jobs[0].unstored->tiles[1].x, 0); /* who asked last stands first */
-    jobs[0].unstored->files[1] = open("/dev/null", O_RDONLY);
+    assert_int_equal(jobs[0].request.unstored->count, 2);
+    assert_int_equal(jobs[0].request.unstored->tiles[1].x, 0); /* who asked last stands first */
+    jobs[0].request.unstored->files[1] = open("/dev/null", O_RDONLY);
     cut(&jobs[0], TSEED_JOB_NO_ROOM);
     assert_told(first, TSEED_MISS_PASSED, "there is no room for it");
     assert_true(first->has_tile);
     assert_told(second, TSEED_MISS_BUSY, "there is no room for it");
-    assert_int_equal(jobs[0].due, now + APR_USEC_PER_SEC);
+    assert_int_equal(jobs[0].request.due, now + APR_USEC_PER_SEC);
     begin_cut(&jobs[0]);
     cut(&jobs[0], TSEED_JOB_NO_ROOM); /* tried once more */
     assert_int_equal(jobs_ended, 1);
@@ -542,7 +557,7 @@ static void test_misses__begin_nothing_that_nobody_waits_for(void **state)
     tseed_job_t of_task = {.metatile = {.whole = {3, 0, 0, 3, 3}}};
 
     (void)state;
-    tseed_run_job_add(&seed, &of_task);
+    add_job(&seed, &of_task);
     leave(ask(1, 1));
     tseed_run_job_remove(&seed, &of_task);
     feed();
@@ -590,11 +605,11 @@ static void test_misses__fetch_a_stale_answer_again(void **state)
 
     (void)state;
     check(&jobs[0], 0);
-    jobs[0].is_stale = 1; /* a truncate came in between */
+    jobs[0].accounts.is_stale = 1; /* a truncate came in between */
     fetch(&jobs[0], TSEED_FETCH_OK, "");
     assert_int_equal(fetches, 2);
     assert_waits(asker);
-    jobs[0].is_stale = 0;
+    jobs[0].accounts.is_stale = 0;
     fetch(&jobs[0], TSEED_FETCH_FAILED, "it is gone");
     assert_told(asker, TSEED_MISS_FAILED, "it is gone");
 }
@@ -629,7 +644,7 @@ static void test_misses__say_nothing_when_the_seeder_stops(void **state)
     (void)state;
     go_to_cut(&jobs[0]);
     atomic_store(&run.stopped, 1);
-    jobs[0].outcome = TSEED_JOB_STOPPED;
+    jobs[0].result.outcome = TSEED_JOB_STOPPED;
     take(&jobs[0]); /* nothing is fed any more */
     assert_waits(asker);
     leave(asker);
@@ -642,8 +657,8 @@ static void test_misses__count_the_tiles(void **state)
     check(&jobs[0], 0x3);
     fetch(&jobs[0], TSEED_FETCH_OK, "");
     begin_cut(&jobs[0]);
-    jobs[0].written[0] = 0xfffc;
-    jobs[0].bytes = 1400;
+    jobs[0].result.written[0] = 0xfffc;
+    jobs[0].result.bytes = 1400;
     cut(&jobs[0], TSEED_JOB_OK);
     ask(4, 0); /* all are there */
     check(&jobs[1], 0xffff);
@@ -683,8 +698,8 @@ static void test_misses__a_pruned_tile_needs_no_upstream(void **state)
     check(&jobs[0], 0);
     assert_int_equal(fetches, 0);
     begin_cut(&jobs[0]);
-    assert_true(jobs[0].is_made_of_shade);
-    assert_ptr_equal(jobs[0].shade, shade);
+    assert_true(jobs[0].savings.is_made_of_shade);
+    assert_ptr_equal(jobs[0].savings.shade, shade);
     cut(&jobs[0], TSEED_JOB_OK);
     assert_told(asker, TSEED_MISS_STORED, "");
     free(shade);

@@ -93,8 +93,8 @@ static void make_request(const apr_table_t *parameters)
         tseed_tileset_init(&run.tileset, layer, &APR_ARRAY_IDX(layer->subsets, 0, tseed_subset_t),
                            &APR_ARRAY_IDX(layer->formats, 0, tseed_format_t), parameters, pool));
     job->run = &run;
-    job->asked = job->metatile.wanted = (tseed_range_t){4, 8, 0, 11, 3};
-    job->seed = UINT64_C(0xfedcba9876543210);
+    job->savings.asked = job->metatile.wanted = (tseed_range_t){4, 8, 0, 11, 3};
+    job->accounts.seed = UINT64_C(0xfedcba9876543210);
 }
 
 static int setup(void **state)
@@ -109,9 +109,9 @@ static int setup(void **state)
 static const char *line(void)
 {
     tseed_ask_t ask = {
-        .tileset = &run.tileset, .whole = &jobs[0].asked, .gutter = run.task->gutter};
+        .tileset = &run.tileset, .whole = &jobs[0].savings.asked, .gutter = run.task->gutter};
 
-    jobs[0].url = (char *)tseed_source_url(&ask, 0, pool);
+    jobs[0].request.url = (char *)tseed_source_url(&ask, 0, pool);
     return tseed_portion_write(&jobs[0], 0, pool);
 }
 
@@ -185,22 +185,22 @@ static void test_portion__a_request_comes_back(void **state)
 
     (void)state;
     jobs[0].metatile.wanted = (tseed_range_t){4, 9, 1, 11, 2};
-    jobs[0].transfer.condition = "If-None-Match: W/\"a b\"";
-    jobs[0].transfer.weight = 1.5;
+    jobs[0].request.transfer.condition = "If-None-Match: W/\"a b\"";
+    jobs[0].request.transfer.weight = 1.5;
     assert_reads(&portion, line());
     part = &APR_ARRAY_IDX(portion.parts, 0, tseed_portion_part_t);
     assert_ptr_equal(portion.tileset.layer, layer);
-    assert_string_equal(portion.url, jobs[0].url);
+    assert_string_equal(portion.url, jobs[0].request.url);
     assert_string_equal(portion.condition, "If-None-Match: W/\"a b\"");
     assert_true(portion.weight == 1.5);
     assert_int_equal(portion.address, 0);
     assert_int_equal(portion.gutter, 10);
     assert_int_equal(portion.width, 4 * 256 + 20);
     assert_int_equal(portion.height, 4 * 256 + 10); /* cut at the lower edge */
-    assert_same_tiles(&portion.asked, &jobs[0].asked);
+    assert_same_tiles(&portion.asked, &jobs[0].savings.asked);
     assert_int_equal(portion.parts->nelts, 1);
     assert_same_tiles(&part->wanted, &jobs[0].metatile.wanted);
-    assert_true(part->seed == jobs[0].seed);
+    assert_true(part->seed == jobs[0].accounts.seed);
 }
 
 static void test_portion__parameters_come_back(void **state)
@@ -247,13 +247,13 @@ static void test_portion__a_field_is_the_text_again(void **state)
 /* One tile each. */
 static void join(int count)
 {
-    jobs[0].asked = (tseed_range_t){4, 8, 0, 15, 7};
+    jobs[0].savings.asked = (tseed_range_t){4, 8, 0, 15, 7};
     for (int i = 0; i < count; i++) {
         const int64_t x = 8 + i % 8, y = i / 8;
 
         jobs[i].metatile.wanted = (tseed_range_t){4, x, y, x, y};
-        jobs[i].seed = (uint64_t)i;
-        jobs[i].joined = i + 1 < count ? &jobs[i + 1] : NULL;
+        jobs[i].accounts.seed = (uint64_t)i;
+        jobs[i].savings.joined = i + 1 < count ? &jobs[i + 1] : NULL;
     }
 }
 
@@ -281,7 +281,7 @@ static void test_portion__a_weight_comes_back(void **state)
 
     (void)state;
     for (int i = 0; i < LENGTH(cases); i++) {
-        jobs[0].transfer.weight = cases[i].weight;
+        jobs[0].request.transfer.weight = cases[i].weight;
         assert_reads(&portion, line());
         assert_true(portion.weight == cases[i].read);
     }
@@ -562,7 +562,7 @@ static void test_portion__a_condition_that_is_not_sound_is_left_out(void **state
     tseed_portion_t portion;
 
     (void)state;
-    jobs[0].transfer.condition = "If-None-Match: \"a\tb\"";
+    jobs[0].request.transfer.condition = "If-None-Match: \"a\tb\"";
     assert_reads(&portion, line());
     assert_null(portion.condition);
 }

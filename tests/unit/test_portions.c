@@ -143,34 +143,35 @@ static request_t *request_of(const fixture_t *fixture, int column)
 {
     request_t *request = apr_pcalloc(fixture->pool, sizeof(*request));
     tseed_job_t *job = &request->job;
-    tseed_ask_t ask = {.tileset = &request->run.tileset, .whole = &job->asked};
+    tseed_ask_t ask = {.tileset = &request->run.tileset, .whole = &job->savings.asked};
 
     set_tileset(request, fixture);
     job->run = &request->run;
-    job->asked = job->metatile.wanted = (tseed_range_t){4, 4 * column, 0, 4 * column + 3, 3};
-    job->seed = SEED;
-    job->url = (char *)tseed_source_url(&ask, 0, fixture->pool);
-    job->width = ask.width;
-    job->height = ask.height;
-    job->transfer.url = job->url;
-    job->transfer.upstream = fixture->layer->source.addresses[0].upstream;
-    job->transfer.owner = request;
-    job->transfer.baton = request;
-    job->transfer.most = 1 << 24;
+    job->savings.asked = job->metatile.wanted =
+        (tseed_range_t){4, 4 * column, 0, 4 * column + 3, 3};
+    job->accounts.seed = SEED;
+    job->request.url = (char *)tseed_source_url(&ask, 0, fixture->pool);
+    job->request.width = ask.width;
+    job->request.height = ask.height;
+    job->request.transfer.url = job->request.url;
+    job->request.transfer.upstream = fixture->layer->source.addresses[0].upstream;
+    job->request.transfer.owner = request;
+    job->request.transfer.baton = request;
+    job->request.transfer.most = 1 << 24;
     return request;
 }
 
 static void submit(request_t *request, int has_portion, const fixture_t *fixture)
 {
-    request->job.transfer.portion =
+    request->job.request.transfer.portion =
         has_portion ? tseed_portion_write(&request->job, 0, fixture->pool) : NULL;
-    tseed_fetcher_submit(hosts.fetcher, &request->job.transfer);
+    tseed_fetcher_submit(hosts.fetcher, &request->job.request.transfer);
 }
 
 static tseed_transfer_t *await(request_t *request)
 {
     AWAIT(atomic_load(&request->is_done));
-    return &request->job.transfer;
+    return &request->job.request.transfer;
 }
 
 /* ---- tests ---- */
@@ -193,19 +194,20 @@ static void assert_pack(const tseed_transfer_t *pack, request_t *own, const fixt
     const tseed_job_t *job = &own->job;
     const tseed_range_t *wanted = &job->metatile.wanted;
     const tseed_tileset_t *tileset = &own->run.tileset;
-    const tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width,
-                                   job->height};
+    const tseed_answer_t answer = {job->request.transfer.body, job->request.transfer.length,
+                                   job->request.width, job->request.height};
     tseed_cutter_t *cutter;
     uint64_t digest = 0;
 
     assert_null(tseed_pack_check(pack->body, pack->length));
     assert_true(tseed_pack_digest_of(&digest, pack->body, pack->length, SEED));
-    assert_true(digest == tseed_digest(job->transfer.body, job->transfer.length, SEED));
+    assert_true(digest ==
+                tseed_digest(job->request.transfer.body, job->request.transfer.length, SEED));
     assert_int_equal(tseed_cutter_create(&cutter), APR_SUCCESS);
     assert_null(tseed_job_open(cutter, answer, tileset->format, fixture->pool));
     for (int64_t y = wanted->miny; y <= wanted->maxy; y++) {
         for (int64_t x = wanted->minx; x <= wanted->maxx; x++) {
-            const tseed_region_t region = tseed_job_region(tileset, &job->asked, 0, x, y);
+            const tseed_region_t region = tseed_job_region(tileset, &job->savings.asked, 0, x, y);
             tseed_encoded_t found, made;
 
             assert_true(tseed_pack_find(&found, pack->body, pack->length, x, y));
@@ -237,7 +239,7 @@ static void tiles_come_back_as_they_would_be_cut_here(void **data)
         assert_int_equal(transfer->result, TSEED_FETCH_OK);
         assert_int_equal(transfer->http_status, 200);
         assert_int_equal(transfer->sent, 1);
-        assert_int_equal(transfer->received, own[i % COLUMNS]->job.transfer.length);
+        assert_int_equal(transfer->received, own[i % COLUMNS]->job.request.transfer.length);
         if (transfer->is_pack) {
             packs++;
             assert_pack(transfer, own[i % COLUMNS], fixture);
@@ -285,8 +287,8 @@ static void results_that_cant_be_read_are_asked_here(void **data)
         }
     }
     for (int i = 0; i < PLENTY; i++) {
-        assert_int_equal(requests[i]->job.transfer.result, TSEED_FETCH_OK);
-        assert_false(requests[i]->job.transfer.is_pack);
+        assert_int_equal(requests[i]->job.request.transfer.result, TSEED_FETCH_OK);
+        assert_false(requests[i]->job.request.transfer.is_pack);
     }
 }
 
@@ -301,7 +303,7 @@ static void without_a_helper_all_is_done_here(void **data)
     execute(fixture, "UPDATE host SET until = 0");
     for (int i = 0; i < PLENTY; i++) {
         assert_int_equal(await(requests[i])->result, TSEED_FETCH_OK);
-        assert_false(requests[i]->job.transfer.is_pack);
+        assert_false(requests[i]->job.request.transfer.is_pack);
     }
 }
 

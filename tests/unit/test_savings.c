@@ -36,7 +36,7 @@ void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *leader, const char
 {
     (void)origins;
     (void)address;
-    leader->transfer.condition = NULL;
+    leader->request.transfer.condition = NULL;
     asked++;
 }
 
@@ -155,11 +155,8 @@ static int begin(void **state)
     board = make_board(4, 2);
     asked = taken = forgotten = left = 0;
     settings = (tseed_settings_t){.workers = 2};
-    context = (tseed_context_t){.settings = &settings,
-                                .board = board,
-                                .mailbox = &mailbox,
-                                .pool = pool,
-                                .scratch = pool};
+    context = (tseed_context_t){
+        .settings = &settings, .board = board, .mailbox = &mailbox, .pool = pool, .scratch = pool};
     tseed_mailbox_init(&mailbox);
     session = (tseed_session_t){.state = fixture->state};
     upstream = (tseed_upstream_t){.name = "ows", .connections = 4, .timeout = 1};
@@ -200,13 +197,13 @@ static tseed_job_t find_sea(int64_t x, int64_t y)
 {
     const int64_t position = tseed_positions_of(&run->positions, TOP, 4 * x, 4 * y);
     tseed_job_t job = {.run = run,
-                       .stage = TSEED_STAGE_CUT,
+                       .request.stage = TSEED_STAGE_CUT,
                        .position = position,
                        .metatile = tseed_run_metatile(run, position)};
 
-    job.plain.colours = TSEED_COLOURS_ONE;
-    job.plain.length = 4;
-    memcpy(job.plain.data, "blue", 4);
+    job.result.plain.colours = TSEED_COLOURS_ONE;
+    job.result.plain.length = 4;
+    memcpy(job.result.plain.data, "blue", 4);
     assert_null(tseed_savings_shade(savings, run, position));
     tseed_savings_took(savings, &job);
     return job;
@@ -290,10 +287,10 @@ static void test_savings__looks_are_requests_of_their_own(void **state)
     assert_int_equal(request.why, TSEED_SIZE_ALONE);
     job.position = request.positions[0];
     tseed_savings_begin(savings, &job, &request);
-    assert_int_equal(job.step, -1);
+    assert_int_equal(job.savings.step, -1);
     assert_true(tseed_job_is_look(&job) && tseed_job_must_fetch(&job));
-    assert_memory_equal(job.shade->data, "blue", 4);
-    assert_ptr_equal(tseed_savings_shade(savings, run, job.position), job.shade);
+    assert_memory_equal(job.savings.shade->data, "blue", 4);
+    assert_ptr_equal(tseed_savings_shade(savings, run, job.position), job.savings.shade);
 }
 
 static void test_savings__nothing_is_learnt_from_what_is_stale(void **state)
@@ -305,7 +302,7 @@ static void test_savings__nothing_is_learnt_from_what_is_stale(void **state)
     tseed_savings_leave(savings, run->booked);
     assert_int_equal(left, 1);
     tseed_savings_next(&request, savings, run); /* the tile set has come anew */
-    job.is_stale = 1;
+    job.accounts.is_stale = 1;
     tseed_savings_took(savings, &job);
     assert_int_equal(taken, 1);
     assert_int_equal(forgotten, 1);
@@ -329,12 +326,12 @@ static void test_savings__derived_metatiles_wait_for_what_lies_below(void **stat
     assert_int_equal(hand_out(&request), 1);
     below.metatile = tseed_run_metatile(run, request.positions[0]);
     assert_true(tseed_savings_derives(&below));
-    below.transfer.http_status = 500;
+    below.request.transfer.http_status = 500;
     tseed_savings_derive(savings, &below);
-    assert_int_equal(below.transfer.http_status, 0);
+    assert_int_equal(below.request.transfer.http_status, 0);
     assert_int_equal(asked, 1);
-    below.stage = TSEED_STAGE_DERIVE;
-    below.has_broken = 1;
+    below.request.stage = TSEED_STAGE_DERIVE;
+    below.result.has_broken = 1;
     tseed_savings_took(savings, &below);
     assert_int_equal(forgotten, 64);
 }
@@ -344,7 +341,7 @@ static void test_savings__derived_metatiles_wait_for_what_lies_below(void **stat
 /* The run of another format asks for what the first one has asked for. */
 static void test_savings__a_request_serves_two_runs(void **state)
 {
-    tseed_job_t leader = {.run = run, .url = "u"}, follower;
+    tseed_job_t leader = {.run = run, .request.url = "u"}, follower;
     tseed_request_t request;
     int address;
 
@@ -360,12 +357,12 @@ static void test_savings__a_request_serves_two_runs(void **state)
     follower.run = &all[1];
     assert_true(tseed_savings_ask(savings, &leader, 0));
     assert_false(tseed_savings_wait(savings, run, tseed_clock_monotonic()));
-    assert_true(tseed_savings_follow(
-        savings, tseed_savings_partner(savings, &follower, &address), &follower));
+    assert_true(tseed_savings_follow(savings, tseed_savings_partner(savings, &follower, &address),
+                                     &follower));
     assert_int_equal(address, 0);
     tseed_savings_drain(savings, &all[1]);
-    assert_int_equal(follower.transfer.result, TSEED_FETCH_CANCELLED);
-    leader.transfer.result = TSEED_FETCH_OK;
+    assert_int_equal(follower.request.transfer.result, TSEED_FETCH_CANCELLED);
+    leader.request.transfer.result = TSEED_FETCH_OK;
     tseed_savings_came(savings, &leader);
     assert_null(tseed_savings_partner(savings, &follower, &address)); /* who had it */
     assert_true(tseed_savings_ask(savings, &leader, 0));

@@ -95,7 +95,7 @@ static int teardown(void **state)
     (void)state;
     tseed_sharing_forget(sharing);
     for (int i = 0; i < count; i++) {
-        free(jobs[i].transfer.body);
+        free(jobs[i].request.transfer.body);
     }
     close(mailbox.wake);
     free(board->segment);
@@ -116,7 +116,7 @@ static tseed_job_t *job_of(int run, int64_t x, int64_t y)
 
 static void answer(tseed_job_t *job, tseed_fetch_result_t result)
 {
-    tseed_transfer_t *transfer = &job->transfer;
+    tseed_transfer_t *transfer = &job->request.transfer;
 
     transfer->result = result;
     transfer->sent = 1;
@@ -139,7 +139,7 @@ static int follows(tseed_job_t *job)
         return 0;
     }
     assert_int_equal(address, 0);
-    job->asked = asked;
+    job->savings.asked = asked;
     return tseed_sharing_follow(sharing, request, job);
 }
 
@@ -149,12 +149,12 @@ static void assert_has_copy(const tseed_job_t *job)
     assert_int_equal(backs, 1);
     assert_ptr_equal(back[0], job);
     backs = 0;
-    assert_true(job->follows);
-    assert_int_equal(job->transfer.result, TSEED_FETCH_OK);
-    assert_int_equal(job->transfer.http_status, 200);
-    assert_int_equal(job->transfer.sent, 0);
-    assert_int_equal(job->transfer.length, 9);
-    assert_memory_equal(job->transfer.body, "a picture", 9);
+    assert_true(job->savings.follows);
+    assert_int_equal(job->request.transfer.result, TSEED_FETCH_OK);
+    assert_int_equal(job->request.transfer.http_status, 200);
+    assert_int_equal(job->request.transfer.sent, 0);
+    assert_int_equal(job->request.transfer.length, 9);
+    assert_memory_equal(job->request.transfer.body, "a picture", 9);
 }
 
 static void test_sharing__a_partner_gets_a_copy_of_what_comes(void **state)
@@ -168,7 +168,7 @@ static void test_sharing__a_partner_gets_a_copy_of_what_comes(void **state)
     assert_int_equal(backs, 0);
     answer(leader, TSEED_FETCH_OK);
     assert_has_copy(follower);
-    assert_ptr_not_equal(follower->transfer.body, leader->transfer.body);
+    assert_ptr_not_equal(follower->request.transfer.body, leader->request.transfer.body);
     assert_false(follows(job_of(WEBP, 3, 4))); /* the only partner has had it */
 }
 
@@ -190,8 +190,8 @@ static void ask_often(tseed_job_t *leader, int times)
     while (times-- > 0) {
         tseed_sharing_ask(sharing, leader, 0);
         answer(leader, TSEED_FETCH_OK);
-        free(leader->transfer.body);
-        leader->transfer.body = NULL;
+        free(leader->request.transfer.body);
+        leader->request.transfer.body = NULL;
     }
 }
 
@@ -260,8 +260,8 @@ static void test_sharing__a_larger_request_serves_its_parts(void **state)
     assert_int_equal(cell.rows, 1);
     assert_int_equal(tseed_sharing_cell(sharing, &all[OTHER], &follower->metatile).columns, 0);
     assert_true(follows(follower));
-    assert_int_equal(follower->asked.minx, 4);
-    assert_int_equal(follower->asked.maxx, 7);
+    assert_int_equal(follower->savings.asked.minx, 4);
+    assert_int_equal(follower->savings.asked.maxx, 7);
     answer(leader, TSEED_FETCH_OK);
     assert_has_copy(follower);
 }
@@ -276,7 +276,7 @@ static void test_sharing__who_followed_what_fails_asks_for_itself(void **state)
     answer(leader, TSEED_FETCH_FAILED);
     tseed_mailbox_take(&mailbox);
     assert_int_equal(backs, 1);
-    assert_int_equal(follower->transfer.result, TSEED_FETCH_CANCELLED);
+    assert_int_equal(follower->request.transfer.result, TSEED_FETCH_CANCELLED);
     assert_false(follows(job_of(WEBP, 3, 4)));
 }
 
@@ -285,21 +285,21 @@ static void test_sharing__conditions_must_be_the_same(void **state)
     tseed_job_t *leader = job_of(PNG, 3, 4), *follower = job_of(WEBP, 3, 4);
 
     (void)state;
-    leader->transfer.condition = "If-None-Match: \"1\"";
+    leader->request.transfer.condition = "If-None-Match: \"1\"";
     tseed_sharing_ask(sharing, leader, 0);
     assert_false(follows(follower)); /* it needs the picture whatever it is */
-    follower->transfer.condition = "If-None-Match: \"2\"";
+    follower->request.transfer.condition = "If-None-Match: \"2\"";
     assert_false(follows(follower));
-    follower->transfer.condition = "If-None-Match: \"1\"";
+    follower->request.transfer.condition = "If-None-Match: \"1\"";
     assert_true(follows(follower));
     answer(leader, TSEED_FETCH_UNCHANGED);
     tseed_mailbox_take(&mailbox);
-    assert_int_equal(follower->transfer.result, TSEED_FETCH_UNCHANGED);
+    assert_int_equal(follower->request.transfer.result, TSEED_FETCH_UNCHANGED);
 
     leader = job_of(PNG, 5, 4);
     tseed_sharing_ask(sharing, leader, 0); /* an answer in full serves all */
     follower = job_of(WEBP, 5, 4);
-    follower->transfer.condition = "If-None-Match: \"1\"";
+    follower->request.transfer.condition = "If-None-Match: \"1\"";
     assert_true(follows(follower));
     answer(leader, TSEED_FETCH_OK);
 }
@@ -335,7 +335,7 @@ static void test_sharing__a_run_that_ends_takes_its_jobs_back(void **state)
     tseed_sharing_drain(sharing, &all[WEBP]);
     tseed_mailbox_take(&mailbox);
     assert_int_equal(backs, 1);
-    assert_int_equal(follower->transfer.result, TSEED_FETCH_CANCELLED);
+    assert_int_equal(follower->request.transfer.result, TSEED_FETCH_CANCELLED);
     answer(leader, TSEED_FETCH_OK);
     tseed_mailbox_take(&mailbox);
     assert_int_equal(backs, 1);

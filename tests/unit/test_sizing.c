@@ -128,14 +128,14 @@ static tseed_job_t *request_of(const tseed_choice_t *choice, int z, double milli
     while (count-- > 0) {
         jobs[count].run = &run;
         jobs[count].metatile = tseed_positions_at(&run.positions, found[count]);
-        jobs[count].step = choice->step;
-        jobs[count].why = (uint8_t)choice->why;
+        jobs[count].savings.step = choice->step;
+        jobs[count].savings.why = (uint8_t)choice->why;
         list = tseed_join_push(list, &jobs[count]);
     }
     tseed_join_chain(list);
-    list->transfer.result = TSEED_FETCH_OK;
-    list->transfer.length = 1000;
-    list->transfer.took = (apr_interval_time_t)(milliseconds * 1000);
+    list->request.transfer.result = TSEED_FETCH_OK;
+    list->request.transfer.length = 1000;
+    list->request.transfer.took = (apr_interval_time_t)(milliseconds * 1000);
     return list;
 }
 
@@ -374,7 +374,7 @@ static void test_sizing__requests_are_halved_when_one_fails(void **state)
     (void)state;
     choice = largest();
     leader = request_of(&choice, Z, 100);
-    strcpy(leader->cause, "400 Bad Request");
+    strcpy(leader->result.cause, "400 Bad Request");
     tseed_sizing_fail(sizing, leader);
     assert_non_null(strstr(said, "'roads' at level 7: a request for 16x16 tiles failed"));
     assert_non_null(strstr(said, "400 Bad Request"));
@@ -393,7 +393,7 @@ static void test_sizing__nothing_is_learnt_of_what_nobody_chose(void **state)
     tseed_job_t *leader = request_of(&choice, Z, 100);
 
     (void)state;
-    leader->step = -1;
+    leader->savings.step = -1;
     for (int i = 0; i < 40; i++) {
         tseed_sizing_take(sizing, leader);
         tseed_sizing_fail(sizing, leader);
@@ -423,11 +423,11 @@ static void test_sizing__the_fetcher_knows_how_long_a_request_takes(void **state
 
     (void)state;
     tseed_sizing_begin(sizing, leader);
-    assert_true(leader->transfer.weight < 0);
+    assert_true(leader->savings.weight < 0);
     choice = (tseed_choice_t){{1, 1}, -1, TSEED_SIZE_FIXED};
     leader = request_of(&choice, Z, 100);
     tseed_sizing_begin(sizing, leader);
-    assert_true(leader->transfer.weight == 0);
+    assert_true(leader->savings.weight == 0);
 }
 
 /* ---- over restarts ---- */

@@ -126,9 +126,9 @@ static void push(int which, int first, int count)
     for (int i = first; i < first + count; i++) {
         tseed_job_t *job = &jobs[which][i];
 
-        *job = (tseed_job_t){.run = &runs[which], .stage = TSEED_STAGE_CHECK};
+        *job = (tseed_job_t){.run = &runs[which], .request.stage = TSEED_STAGE_CHECK};
         job->letter = (tseed_letter_t){.take = take, .about = job};
-        assert_int_equal(tseed_workers_push(workers, job), APR_SUCCESS);
+        tseed_workers_push(workers, job);
     }
 }
 
@@ -208,7 +208,7 @@ static void test_workers__a_root_that_hangs_holds_no_other(void **state)
 /* The removal of a page for the disk quota hangs: the root hangs. A truncate takes its time. */
 static void test_workers__a_removal_that_hangs_is_seen(void **state)
 {
-    tseed_job_t removal = {.run = &runs[0], .stage = TSEED_STAGE_REMOVE};
+    tseed_job_t removal = {.run = &runs[0], .request.stage = TSEED_STAGE_REMOVE};
     const int done = back[0];
 
     (void)state;
@@ -216,7 +216,7 @@ static void test_workers__a_removal_that_hangs_is_seen(void **state)
     removal.letter = (tseed_letter_t){.take = take, .about = &removal};
     for (int of_page = 0; of_page < 2; of_page++) {
         runs[0].is_background = of_page;
-        assert_int_equal(tseed_workers_push(workers, &removal), APR_SUCCESS);
+        tseed_workers_push(workers, &removal);
         tick_after(11);
         assert_int_equal(tseed_workers_is_hung(workers, &runs[0]), of_page);
         be_well();
