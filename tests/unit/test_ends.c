@@ -23,6 +23,9 @@
 #define IN_ORDER (10 * SECOND) /* a wait that the task asks for */
 
 static const tseed_upstream_t upstream = {.name = "maps"};
+static tseed_upstream_t any = {.name = "any"};
+static const tseed_layer_t plain = {
+    .name = "topp:states", .source = {.count = 1, .addresses[0].upstream = &any}};
 static tseed_settings_t settings;
 static tseed_context_t context;
 static tseed_session_t session;
@@ -48,7 +51,8 @@ static int setup(void **state)
         (tseed_context_t){.settings = &settings, .pool = pool, .scratch = pool, .board = board};
     session = (tseed_session_t){0};
     task = (tseed_task_t){.id = 7, .layer = "topp:states", .retries = 2, .failure_limit = -1};
-    run = (tseed_run_t){.task = &task, .booked = &booked, .terminated = 1};
+    run = (tseed_run_t){
+        .task = &task, .tileset.layer = &plain, .booked = &booked, .terminated = 1};
     run.positions.count = 1000;
     run.progress.state = TSEED_RUNNING;
     display = tseed_display_create(&context, &session, tseed_durable_create(&cache, pool));
@@ -439,6 +443,244 @@ static void test_ends__what_another_address_may_have_is_not_refused(void **state
     end_all();
 }
 
+/* ---- what was made ---- */
+
+/* A job that comes back from a CUT of four tiles: so many were made and found there. */
+static tseed_job_t *cut_job(int64_t position, int made, int skipped)
+{
+    tseed_job_t *job = job_of(position, TSEED_STAGE_CUT);
+
+    job->metatile.whole = job->metatile.wanted = (tseed_range_t){3, 0, 0, 1, 1};
+    job->result.made = made;
+    job->result.skipped = skipped;
+    job->result.bytes = 100 * made;
+    job->result.written[0] = (UINT64_C(1) << made) - 1;
+    return job;
+}
+
+static void finish(tseed_job_t *job, int coming)
+{
+    sink->finish(sink->module, job, coming);
+}
+
+static void test_ends__a_metatile_is_counted_once(void **state)
+{
+    (void)state;
+    run.pauses = 3;
+    finish(cut_job(0, 3, 1), 1);
+    assert_int_equal(run.progress.made, 3);
+    assert_int_equal(run.progress.skipped, 1);
+    assert_int_equal(run.progress.unchanged, 0);
+    assert_int_equal(run.progress.bytes, 300);
+    assert_int_equal(run.progress.low, 1);
+    assert_int_equal(run.pauses, 0);
+    assert_int_equal(run.dirty, 1);
+    assert_int_equal(jobs_ended, 1);
+}
+
+static void test_ends__a_reseed_skips_what_is_unchanged(void **state)
+{
+    (void)state;
+    task.type = TSEED_RESEED;
+    finish(cut_job(0, 1, 3), 1);
+    assert_int_equal(run.progress.skipped, 3);
+    assert_int_equal(run.progress.unchanged, 3);
+}
+
+/* It proves nothing about writing. */
+static void test_ends__a_check_ends_no_pause(void **state)
+{
+    tseed_job_t *job = cut_job(0, 0, 4);
+
+    (void)state;
+    run.pauses = 3;
+    job->request.stage = TSEED_STAGE_CHECK;
+    finish(job, 1);
+    assert_int_equal(run.progress.skipped, 4);
+    assert_int_equal(run.pauses, 3);
+}
+
+static void test_ends__the_last_metatile_ends_the_run(void **state)
+{
+    (void)state;
+    run.positions.count = 2;
+    finish(cut_job(1, 4, 0), 1);
+    assert_int_equal(run.phase, TSEED_RUN_GOING);
+    finish(cut_job(0, 4, 0), 1);
+    assert_int_equal(run.phase, TSEED_RUN_ENDING);
+    assert_int_equal(run.progress.state, TSEED_DONE);
+    assert_int_equal(session.must_record, 1);
+}
+
+/* Who goes on with the task looks at such a metatile again, and finds its tiles. */
+static void test_ends__what_is_cut_short_counts_if_nobody_goes_on(void **state)
+{
+    (void)state;
+    run.phase = TSEED_RUN_LEAVING;
+    sink->discard(sink->module, cut_job(0, 2, 1));
+    assert_int_equal(run.progress.made, 0);
+    run.phase = TSEED_RUN_DRAINING;
+    sink->discard(sink->module, cut_job(1, 2, 1));
+    assert_int_equal(run.progress.made, 2);
+    assert_int_equal(run.progress.skipped, 1);
+    assert_int_equal(run.progress.low, 0);
+    assert_int_equal(run.phase, TSEED_RUN_ENDING);
+}
+
+static void test_ends__a_drained_run_keeps_nothing(void **state)
+{
+    tseed_job_t *leader = job_of(0, TSEED_STAGE_FETCH), *at_work = cut_job(4, 1, 0);
+
+    (void)state;
+    tseed_join_chain(tseed_join_push(tseed_join_push(NULL, job_of(1, TSEED_STAGE_FETCH)), leader));
+    tseed_queue_put(&run.wanted, leader);
+    tseed_queue_put(&run.ready, cut_job(2, 0, 0));
+    fail_at(job_of(3, TSEED_STAGE_CUT), NOW);
+    tseed_ends_drain(ends, &run);
+    assert_int_equal(jobs_ended, 4);
+    assert_int_equal(cancels, 1);
+    assert_true(atomic_load(&run.stopped));
+    assert_int_equal(run.phase, TSEED_RUN_DRAINING); /* a worker has the last one */
+    finish(at_work, 1);
+    assert_int_equal(run.phase, TSEED_RUN_ENDING);
+}
+
+/* ---- levels of a truncate ---- */
+
+static void test_ends__a_level_counts_what_is_gone_and_what_was_not_there(void **state)
+{
+    tseed_job_t *job;
+
+    (void)state;
+    task = (tseed_task_t){.id = 7, .type = TSEED_TRUNCATE, .zoom_start = 1, .zoom_stop = 2};
+    run.positions.range[1] = (tseed_range_t){1, 0, 0, 1, 1};
+    run.positions.range[2] = (tseed_range_t){2, 0, 0, 3, 3};
+    run.positions.tiles = 20;
+    job = job_of(0, TSEED_STAGE_REMOVE);
+    atomic_store(&run.unlinked, 3);
+    finish(job, 1);
+    assert_int_equal(run.progress.removed, 3);
+    assert_int_equal(run.progress.skipped, 1);
+    assert_int_equal(run.removed_before, 3);
+    job = job_of(1, TSEED_STAGE_REMOVE);
+    atomic_store(&run.unlinked, 30); /* a seed has put some back meanwhile */
+    finish(job, 1);
+    assert_int_equal(run.progress.removed, 19);
+    assert_int_equal(run.progress.skipped, 1);
+    assert_int_equal(run.progress.state, TSEED_DONE);
+}
+
+/* ---- losses ---- */
+
+static void lose(int64_t position)
+{
+    tseed_job_t *job = cut_job(position, 1, 0);
+
+    tseed_job_lose(job, TSEED_JOB_LACKS, "it is gone");
+    sink->give_up(sink->module, job);
+}
+
+static void test_ends__a_loss_counts_when_the_database_has_it(void **state)
+{
+    (void)state;
+    lose(0);
+    assert_int_equal(run.losses, 1);
+    assert_int_equal(run.progress.low, 0);
+    assert_string_equal(tseed_ends_losses(ends)->cause, "it is gone");
+    tseed_ends_recorded(ends);
+    assert_null(tseed_ends_losses(ends));
+    assert_int_equal(run.losses, 0);
+    assert_int_equal(run.progress.low, 1);
+    assert_int_equal(run.progress.failures, 1);
+    assert_int_equal(run.progress.made, 1);
+    assert_int_equal(run.progress.failed, 3);
+    assert_string_equal(run.loss_cause, "it is gone");
+}
+
+static void test_ends__too_many_losses_end_the_task(void **state)
+{
+    (void)state;
+    task.failure_limit = 1;
+    lose(0);
+    lose(1);
+    tseed_ends_recorded(ends);
+    assert_int_equal(run.progress.state, TSEED_ABORTED);
+    assert_int_equal(run.progress.reason_code, TSEED_REASON_FAILURE_LIMIT);
+    assert_int_equal(run.phase, TSEED_RUN_ENDING);
+    assert_int_equal(run.progress.failures, 2);
+}
+
+static void test_ends__knows_its_losses_only_from_the_database(void **state)
+{
+    const tseed_range_t tiles = {3, 0, 0, 1, 1};
+    int have = -1;
+
+    (void)state;
+    task.meta_width = task.meta_height = 2;
+    assert_int_equal(tseed_ends_have_lost(&have, ends, &run, &tiles), APR_EAGAIN);
+    run.pool = pool;
+    run.lost = apr_hash_make(pool);
+    assert_int_equal(tseed_ends_have_lost(&have, ends, &run, &tiles), APR_SUCCESS);
+    assert_int_equal(have, 0);
+    lose(0);
+    assert_int_equal(tseed_ends_have_lost(&have, ends, &run, &tiles), APR_SUCCESS);
+    assert_int_equal(have, 1);
+}
+
+/* ---- stores ---- */
+
+static tseed_job_t *refused_job(int64_t position, tseed_outcome_t outcome, apr_status_t rv)
+{
+    tseed_job_t *job = cut_job(position, 0, 0);
+
+    job->result.outcome = outcome;
+    job->result.rv = rv;
+    return job;
+}
+
+static void test_ends__a_store_that_fails_pauses_the_task_longer_and_longer(void **state)
+{
+    tseed_layer_t layer = {.name = "states", .store.root = "/tiles"};
+    tseed_job_t *job = refused_job(0, TSEED_JOB_NO_STORE, APR_ENOSPC);
+    apr_time_t first;
+
+    (void)state;
+    run.tileset.layer = &layer;
+    assert_int_equal(sink->refuse(sink->module, job), TSEED_FLOW_WAITS);
+    sink->pause(sink->module, &run, job);
+    sink->pause(sink->module, &run, job); /* of the same failure */
+    assert_int_equal(run.pauses, 1);
+    assert_int_equal(run.progress.reason_code, TSEED_REASON_STORE);
+    first = run.pause_until - now;
+    assert_in_range(first, SECOND * 3 / 4, SECOND * 5 / 4);
+    now = run.pause_until;
+    sink->pause(sink->module, &run, job);
+    assert_int_equal(run.pauses, 2);
+    assert_in_range(run.pause_until - now, 2 * SECOND * 3 / 4, 2 * SECOND * 5 / 4);
+    end(job);
+}
+
+static void test_ends__waits_for_room_unless_there_can_be_none(void **state)
+{
+    tseed_account_t *account = tseed_account_create();
+    tseed_job_t *job = refused_job(0, TSEED_JOB_NO_ROOM, APR_ENOSPC);
+
+    (void)state;
+    booked.chain.layer = account;
+    job->result.refused = account;
+    job->result.needed = 5000;
+    tseed_account_limit_set(account, (tseed_amount_t){10000, 100});
+    assert_int_equal(sink->refuse(sink->module, job), TSEED_FLOW_WAITS);
+    sink->pause(sink->module, &run, job);
+    assert_ptr_equal(run.short_of, account);
+    assert_int_equal(run.pauses, 0);
+    tseed_account_limit_set(account, (tseed_amount_t){4000, 100});
+    assert_int_equal(sink->refuse(sink->module, job), TSEED_FLOW_LOST);
+    assert_non_null(strstr(tseed_job_cause(job), "a tile needs "));
+    end(job);
+    free(account);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +700,18 @@ int main(void)
         TEST(test_ends__refusals_in_a_row_make_the_run_wait),
         TEST(test_ends__a_403_among_pictures_refuses_that_one_alone),
         TEST(test_ends__what_another_address_may_have_is_not_refused),
+        TEST(test_ends__a_metatile_is_counted_once),
+        TEST(test_ends__a_reseed_skips_what_is_unchanged),
+        TEST(test_ends__a_check_ends_no_pause),
+        TEST(test_ends__the_last_metatile_ends_the_run),
+        TEST(test_ends__what_is_cut_short_counts_if_nobody_goes_on),
+        TEST(test_ends__a_drained_run_keeps_nothing),
+        TEST(test_ends__a_level_counts_what_is_gone_and_what_was_not_there),
+        TEST(test_ends__a_loss_counts_when_the_database_has_it),
+        TEST(test_ends__too_many_losses_end_the_task),
+        TEST(test_ends__knows_its_losses_only_from_the_database),
+        TEST(test_ends__a_store_that_fails_pauses_the_task_longer_and_longer),
+        TEST(test_ends__waits_for_room_unless_there_can_be_none),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
