@@ -20,7 +20,7 @@
 
 #define RETRY         (10 * APR_USEC_PER_SEC)
 #define SAY_EVERY     (60 * APR_USEC_PER_SEC)
-#define BREAK         (60 * APR_USEC_PER_SEC) /* without removals: the next clean-up is another one */
+#define BREAK         (60 * APR_USEC_PER_SEC) /* without removals: then another clean-up begins */
 #define LOOK_AGAIN    (APR_USEC_PER_SEC / 50)
 #define LEAVERS       8                /* pages at once, at most */
 #define LEAVERS_AGAIN APR_USEC_PER_SEC /* when jobs hold the pages that are left */

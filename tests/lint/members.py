@@ -16,7 +16,8 @@ import lint
 # record: (its header, the names of variables that point to one, its parts and their rooms)
 RECORDS = {
     'tseed_job_t': ('mod_tileseed/work/tseed_job.h', r'(?:job|leader|one|other|list|follower)',
-                    {'request': 'pipeline', 'result': 'work', 'accounts': 'books', 'savings': 'savings'}),
+                    {'request': 'pipeline', 'result': 'work', 'accounts': 'books',
+                     'savings': 'savings'}),
 }
 FREE = {'next', 'sibling', 'next_run'}  # links of lists, which are the lists' own
 # by these an answer goes from job to job, and ends

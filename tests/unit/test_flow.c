@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "flow_fixture.h"
-#include "pipeline/tseed_join.h"
+#include "savings/tseed_join.h"
 
 static tseed_context_t context;
 static tseed_task_t task;
@@ -98,7 +98,7 @@ static void discard(void *module, tseed_job_t *leader)
     (void)module;
     tell("dropped", leader->position, tseed_join_count(leader));
     for (tseed_job_t *job = leader, *next; job; job = next) {
-        next = job->joined;
+        next = job->savings.joined;
         end(job);
     }
 }
@@ -266,7 +266,7 @@ static void test_flow__a_check_that_finds_all_tiles_ends_but_no_look(void **stat
 
     (void)state;
     assert_int_equal(tseed_flow_judge(&job), TSEED_FLOW_DONE);
-    job.shade = &shade;
+    job.savings.shade = &shade;
     assert_int_equal(tseed_flow_judge(&job), TSEED_FLOW_ON);
 }
 
@@ -380,7 +380,7 @@ static void test_flow__a_failure_is_the_sinks(void **state)
 
 static void test_flow__a_request_for_several_that_fails_is_parted(void **state)
 {
-    tseed_job_t *first = begin_two(TSEED_STAGE_FETCH), *second = first->joined;
+    tseed_job_t *first = begin_two(TSEED_STAGE_FETCH), *second = first->savings.joined;
 
     (void)state;
     fetch(first, TSEED_FETCH_FAILED);
@@ -413,7 +413,7 @@ static void test_flow__drops_what_comes_to_a_run_that_ends(void **state)
 
 static void test_flow__each_of_joined_jobs_is_judged_by_itself(void **state)
 {
-    tseed_job_t *first = begin_two(TSEED_STAGE_CUT), *second = first->joined;
+    tseed_job_t *first = begin_two(TSEED_STAGE_CUT), *second = first->savings.joined;
 
     (void)state;
     tseed_flow_work(flow, first, TSEED_STAGE_CUT);
@@ -440,7 +440,7 @@ static void test_flow__an_answer_without_a_body_is_asked_for_whole(void **state)
 /* The one that waits has the answer, though another one led. */
 static void test_flow__who_is_refused_waits_with_the_answer(void **state)
 {
-    tseed_job_t *first = begin_two(TSEED_STAGE_CUT), *second = first->joined;
+    tseed_job_t *first = begin_two(TSEED_STAGE_CUT), *second = first->savings.joined;
     unsigned char *body = malloc(4);
 
     (void)state;
@@ -452,7 +452,7 @@ static void test_flow__who_is_refused_waits_with_the_answer(void **state)
     assert_ptr_equal(tseed_queue_take(&run.ready), second);
     assert_ptr_equal(second->request.transfer.body, body);
     assert_int_equal(second->request.due, now + 1);
-    assert_int_equal(second->asked.maxx, 3); /* of both: the answer is still all of it */
+    assert_int_equal(second->savings.asked.maxx, 3); /* of both: the answer is still all of it */
 }
 
 static void test_flow__the_sink_says_what_a_refusal_means(void **state)
