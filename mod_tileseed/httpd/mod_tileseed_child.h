@@ -24,8 +24,8 @@ typedef struct {
 /* Takes the connection, and waits for it for some seconds. End the visit in any case. */
 tseed_visit_t tseed_visit_begin(request_rec *r);
 
-/* A step of a visit: a call of state/ that gives a status. It is left out when the connection was not
- * to be had, or when a step before it has failed. */
+/* A step of a visit: a call of state/ that gives a status. It is left out when the connection was
+ * not to be had, or when a step before it has failed. */
 #define tseed_visit_do(visit, step)                                                                \
     ((visit)->rv = (visit)->rv == APR_SUCCESS ? (step) : (visit)->rv)
 

@@ -22,7 +22,6 @@
 #include "board/tseed_polls.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
-#include "protocol/tseed_overview.h"
 #include "state/tseed_books.h"
 #include "state/tseed_hosts.h"
 

@@ -3,7 +3,6 @@
 libtileseed_la_SOURCES += \
 	%D%/tseed_answer.c \
 	%D%/tseed_answer.h \
-	%D%/tseed_answer_parts.h \
 	%D%/tseed_capabilities.c \
 	%D%/tseed_capabilities.h \
 	%D%/tseed_coverage.c \
@@ -29,21 +28,16 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_layers_document.h \
 	%D%/tseed_members.c \
 	%D%/tseed_members.h \
-	%D%/tseed_mend.c \
-	%D%/tseed_mend.h \
 	%D%/tseed_metrics.c \
 	%D%/tseed_metrics.h \
 	%D%/tseed_node.c \
 	%D%/tseed_node.h \
-	%D%/tseed_overview.c \
-	%D%/tseed_overview.h \
 	%D%/tseed_properties.c \
 	%D%/tseed_properties.h \
 	%D%/tseed_query.c \
 	%D%/tseed_query.h \
 	%D%/tseed_quota_config.c \
 	%D%/tseed_quota_config.h \
-	%D%/tseed_reader.h \
 	%D%/tseed_route.c \
 	%D%/tseed_route.h \
 	%D%/tseed_seed_document.c \
@@ -61,6 +55,5 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_usage.h \
 	%D%/tseed_wms_document.c \
 	%D%/tseed_wmts_document.c \
-	%D%/tseed_xml.c \
 	%D%/tseed_xml_write.c \
 	%D%/tseed_xml_write.h

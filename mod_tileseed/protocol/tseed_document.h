@@ -42,4 +42,7 @@ const char *tseed_document_read(tseed_node_t **root, tseed_format_of_body_t form
 const char *tseed_document_check_root(const tseed_node_t *root, tseed_format_of_body_t format,
                                       const char *const *names, apr_pool_t *pool);
 
+/* Reads the JSON half of tseed_document_read. tseed_json.c. */
+const char *tseed_json_read(tseed_node_t **root, const char *body, size_t length, apr_pool_t *pool);
+
 #endif

@@ -1,23 +1,287 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* JSON to a tree: tseed_mend.h mends the body, json-c reads it, and this file copies json-c's tree
- * and frees it.
+/* JSON to a tree. This file mends the body as people really send it, json-c reads what it has
+ * mended, and this file copies json-c's tree and frees it.
+ *
+ * A shell turns -d "{"seedRequest":{"name":"topp:states"}}" into {seedRequest:{name:topp:states}}.
+ * The mender puts every word but null into double quotes, numbers too: so json-c keeps numbers as
+ * they were written. It copies blanks, braces, brackets, commas and colons. json-c judges whether
+ * they stand where they may. The mark before a word tells names from values: only a name ends at a
+ * colon ("topp:states" is a value).
  *
  * Every body is mended, correct JSON too. By itself json-c keeps one of two members that have the
- * same name, accepts half a surrogate pair, and forgets how a number was written.
+ * same name, accepts half a surrogate pair, forgets how a number was written, and says no lines.
  */
 #include <apr_hash.h>
+#include <apr_lib.h>
 #include <apr_strings.h>
+#include <apr_tables.h>
 #include <json-c/json.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
-#include "protocol/tseed_mend.h"
-#include "protocol/tseed_reader.h"
+#include "protocol/tseed_document.h"
 
 #define BLANKS    " \t\r\n"
 #define QUOTE_MAX 20
+/* Each name in the mended text begins with so many hexadecimal digits: its number in `names`. A
+ * library keeps one of two members that have the same name, and says no lines. */
+#define DIGITS 8
+
+typedef struct {
+    const char *at;    /* in the body */
+    const char *value; /* behind its colon, NULL without one */
+    int line;          /* from 1 */
+    size_t offset;     /* of its quote in the mended text */
+} mended_name_t;
+
+typedef struct {
+    const char *text;    /* up to the end of the root, or up to the problem; ends with a NUL */
+    size_t length;       /* without it */
+    const char *token;   /* in the body: the last token of the text */
+    int line;            /* the token's line */
+    int depth;           /* braces and brackets that the text leaves open */
+    const char *problem; /* NULL, or what is wrong with the token behind the text */
+    const mended_name_t *names;
+    int name_count;
+} mended_t;
+
+#define MARKS  ",{}[]"
+#define QUOTES "\"'"
+
+/* Kinds of the token before, besides a mark. */
+#define NAME 'n'
+#define TEXT 't'
+
+_Static_assert(TSEED_DOCUMENT_DEPTH <= 32, "a bit for each open brace or bracket");
+
+typedef struct {
+    const char *at, *end;
+    apr_array_header_t *text, *names;
+    char before;    /* the token before, 0 at first: its mark, NAME or TEXT */
+    uint32_t lists; /* the lowest bit is set: the innermost of what is open is a bracket */
+    mended_t *mended;
+    apr_pool_t *pool;
+} mender_t;
+
+/* Notes the problem; always -1. */
+static int fail_mend(mender_t *mender, const char *problem)
+{
+    mender->mended->problem = problem;
+    return -1;
+}
+
+static int is_one_of(char c, const char *set)
+{
+    return memchr(set, c, strlen(set)) != NULL;
+}
+
+static void put(mender_t *mender, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        APR_ARRAY_PUSH(mender->text, char) = text[i];
+    }
+}
+
+static int expects_name(const mender_t *mender)
+{
+    return !(mender->lists & 1) && (mender->before == '{' || mender->before == ',');
+}
+
+static int expects_value(const mender_t *mender)
+{
+    return mender->before == ':' || mender->before == '[' ||
+           (mender->before == ',' && mender->lists & 1);
+}
+
+/* ---- texts ---- */
+
+/* The four digits behind \u, or -1. */
+static int hex4(const char *at, const char *end)
+{
+    char digits[5] = {0};
+
+    if (end - at < 4) {
+        return -1;
+    }
+    memcpy(digits, at, 4);
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (int)strtol(digits, NULL, 16) : -1;
+}
+
+/* The length of the escape at `at`, 0 if it stands for no character: a NUL does not, nor does half
+ * a surrogate pair. A letter that stands for nothing is for the library to refuse. */
+static size_t escape_length(const char *at, const char *end)
+{
+    int first, second;
+
+    if (end - at < 2) {
+        return 0;
+    }
+    if (at[1] != 'u') {
+        return 2;
+    }
+    first = hex4(at + 2, end);
+    if (first < 0xD800 || first > 0xDFFF) {
+        return first > 0 ? 6 : 0;
+    }
+    second = end - at >= 12 && at[6] == '\\' && at[7] == 'u' ? hex4(at + 8, end) : -1;
+    return first < 0xDC00 && second >= 0xDC00 && second <= 0xDFFF ? 12 : 0;
+}
+
+/* Puts begin..end, which lies in single quotes, in double quotes or in none. */
+static int put_content(mender_t *mender, const char *begin, const char *end)
+{
+    for (size_t length = 1; begin < end; begin += length) {
+        length = *begin == '\\' ? escape_length(begin, end) : 1;
+        if ((unsigned char)*begin < 0x20) {
+            return fail_mend(mender, "a control character within a text");
+        }
+        if (length == 0) {
+            return fail_mend(mender, "a backslash that begins no escape of JSON");
+        }
+        if (*begin == '"') {
+            put(mender, "\\\"", 2);
+        } else if (length == 2 && begin[1] == '\'') {
+            put(mender, "'", 1);
+        } else {
+            put(mender, begin, length);
+        }
+    }
+    return 0;
+}
+
+static void put_number(mender_t *mender)
+{
+    char digits[DIGITS + 1];
+
+    apr_snprintf(digits, sizeof(digits), "%08x", mender->names->nelts);
+    APR_ARRAY_PUSH(mender->names, mended_name_t) = (mended_name_t){
+        .at = mender->mended->token,
+        .line = mender->mended->line,
+        .offset = (size_t)mender->text->nelts - 1,
+    };
+    put(mender, digits, DIGITS);
+}
+
+/* Where the text or word at `begin` ends: at its quote, which may be missing (NULL), or at what can
+ * be in no word. */
+static const char *find_end(const mender_t *mender, const char *begin, char quote)
+{
+    const char *stops = expects_value(mender) ? BLANKS MARKS QUOTES : BLANKS MARKS QUOTES ":";
+    const char *at = begin;
+
+    if (!quote) {
+        while (at < mender->end && !is_one_of(*at, stops)) {
+            at++;
+        }
+        return at;
+    }
+    while (at < mender->end && *at != quote) {
+        at += *at == '\\' && at + 1 < mender->end ? 2 : 1;
+    }
+    return at < mender->end ? at : NULL;
+}
+
+static int mend_text(mender_t *mender)
+{
+    const char quote = is_one_of(*mender->at, QUOTES) ? *mender->at : 0;
+    const char *begin = mender->at + (quote != 0), *end = find_end(mender, begin, quote);
+    const int is_name = expects_name(mender);
+
+    if (!end) {
+        return fail_mend(mender, apr_psprintf(mender->pool, "a text that no %c ends", quote));
+    }
+    mender->at = end + (quote != 0);
+    mender->before = is_name ? NAME : TEXT;
+    if (!quote && !is_name && end - begin == 4 && memcmp(begin, "null", 4) == 0) {
+        put(mender, begin, 4);
+        return 0;
+    }
+    put(mender, "\"", 1);
+    if (is_name) {
+        put_number(mender);
+    }
+    if (put_content(mender, begin, end) != 0) {
+        return -1;
+    }
+    put(mender, "\"", 1);
+    return 0;
+}
+
+/* ---- marks ---- */
+
+static int mend_mark(mender_t *mender)
+{
+    const char mark = *mender->at++;
+    mended_t *mended = mender->mended;
+
+    if (mark == '[' && mender->lists & 1) {
+        return fail_mend(mender, "a list within a list");
+    }
+    if (mark == '{' || mark == '[') {
+        if (++mended->depth > TSEED_DOCUMENT_DEPTH) {
+            return fail_mend(mender, apr_psprintf(mender->pool, "nested deeper than %d levels",
+                                                  TSEED_DOCUMENT_DEPTH));
+        }
+        mender->lists = mender->lists << 1 | (mark == '[');
+    } else if (mark == '}' || mark == ']') {
+        mended->depth--;
+        mender->lists >>= 1;
+    } else if (mark == ':' && mender->before == NAME) {
+        APR_ARRAY_IDX(mender->names, mender->names->nelts - 1, mended_name_t).value = mender->at;
+    }
+    mender->before = mark;
+    put(mender, &mark, 1);
+    return 0;
+}
+
+static int mend_token(mender_t *mender)
+{
+    const char c = *mender->at;
+
+    mender->mended->token = mender->at;
+    if (is_one_of(c, BLANKS)) {
+        mender->mended->line += c == '\n';
+        mender->at++;
+        put(mender, &c, 1);
+        return 0;
+    }
+    return is_one_of(c, MARKS) || (c == ':' && !expects_value(mender)) ? mend_mark(mender)
+                                                                       : mend_text(mender);
+}
+
+/* Mends a body until the mended text is longer than `most`: to find the token that stands at an
+ * offset of it. The results lie in `pool`, or point into the body. */
+static void mend(mended_t *mended, const char *body, size_t length, size_t most, apr_pool_t *pool)
+{
+    mender_t mender = {
+        .at = body,
+        .end = body + length,
+        .text = apr_array_make(pool, (int)length + 64, sizeof(char)),
+        .names = apr_array_make(pool, 16, sizeof(mended_name_t)),
+        .mended = mended,
+        .pool = pool,
+    };
+    size_t whole = 0;
+
+    *mended = (mended_t){.token = body, .line = 1};
+    while (mender.at < mender.end && whole <= most && mend_token(&mender) == 0) {
+        whole = (size_t)mender.text->nelts;
+        if (mended->depth <= 0 && is_one_of(mender.before, "}]")) {
+            break;
+        }
+    }
+    put(&mender, "", 1);
+    mender.text->elts[whole] = '\0';
+    mended->text = mender.text->elts;
+    mended->length = whole;
+    mended->names = (const mended_name_t *)mender.names->elts;
+    mended->name_count = mender.names->nelts;
+}
+
+/* ---- reading ---- */
 
 /* json-c counts a level for what is in the innermost braces. The mender keeps the limit. */
 #define DEPTH_MAX (TSEED_DOCUMENT_DEPTH + 2)
@@ -27,7 +291,7 @@
 
 typedef struct {
     const char *body, *end;
-    tseed_mended_t mended;
+    mended_t mended;
     const char *problem;
     apr_pool_t *pool;
 } reader_t;
@@ -92,7 +356,7 @@ static const char *expected_by(enum json_tokener_error error)
 /* json-c wants more than there is. */
 static void explain_end(reader_t *reader, json_tokener *tokener)
 {
-    const tseed_mended_t *mended = &reader->mended;
+    const mended_t *mended = &reader->mended;
     const char *expected;
 
     if (mended->problem) {
@@ -112,9 +376,9 @@ static void explain_end(reader_t *reader, json_tokener *tokener)
 static void explain_refusal(reader_t *reader, enum json_tokener_error error, size_t offset)
 {
     const char *expected = expected_by(error);
-    tseed_mended_t place;
+    mended_t place;
 
-    tseed_mend(&place, reader->body, (size_t)(reader->end - reader->body), offset, reader->pool);
+    mend(&place, reader->body, (size_t)(reader->end - reader->body), offset, reader->pool);
     if (expected) {
         fail_expected(reader, place.line, place.token, expected);
     } else {
@@ -193,9 +457,9 @@ static int copy_member(reader_t *reader, tseed_node_t ***slot, tseed_node_t *nod
 }
 
 /* The mender's note about a name. */
-static const tseed_mended_name_t *find_name(const reader_t *reader, const char *name)
+static const mended_name_t *find_name(const reader_t *reader, const char *name)
 {
-    const char *digits = apr_pstrmemdup(reader->pool, name, TSEED_MEND_DIGITS);
+    const char *digits = apr_pstrmemdup(reader->pool, name, DIGITS);
 
     return &reader->mended.names[strtoul(digits, NULL, 16)];
 }
@@ -206,7 +470,7 @@ static int copy_name(reader_t *reader, tseed_node_t **node, const char *name)
     const char *copy;
     const int line = find_name(reader, name)->line;
 
-    if (copy_text(reader, &copy, name + TSEED_MEND_DIGITS, line) != 0) {
+    if (copy_text(reader, &copy, name + DIGITS, line) != 0) {
         return -1;
     }
     *node = tseed_node_create(copy, line, reader->pool);
@@ -298,9 +562,9 @@ static int copy_root(reader_t *reader, tseed_node_t **root, json_object *parsed)
     *root = NULL;
     json_object_object_foreach(parsed, name, value)
     {
-        const tseed_mended_name_t *place = find_name(reader, name);
+        const mended_name_t *place = find_name(reader, name);
 
-        if (name[TSEED_MEND_DIGITS] == '@') {
+        if (name[DIGITS] == '@') {
             if (copy_beside(reader, around, name, value) != 0) {
                 return -1;
             }
@@ -352,7 +616,7 @@ static int check_tail(reader_t *reader)
 /* The root's name of a body that is wrong behind it. */
 static void copy_root_name(reader_t *reader, tseed_node_t **root)
 {
-    const tseed_mended_t *mended = &reader->mended;
+    const mended_t *mended = &reader->mended;
     const char *inside = mended->text + strspn(mended->text, BLANKS) + 1; /* the root's brace */
     const char *quote = inside + strspn(inside, BLANKS);
     json_object *name;
@@ -374,7 +638,7 @@ const char *tseed_json_read(tseed_node_t **root, const char *body, size_t length
     const char *begin = skip_blanks(&reader, body);
     json_object *parsed;
 
-    tseed_mend(&reader.mended, body, length, APR_INT32_MAX, pool);
+    mend(&reader.mended, body, length, APR_INT32_MAX, pool);
     if (length >= 3 && memcmp(body, "\xEF\xBB\xBF", 3) == 0) {
         fail(&reader, 1, "a byte order mark, which JSON must not have");
     } else if (begin == reader.end || *begin != '{') {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "document_fixture.h"
-#include "protocol/tseed_overview.h"
+#include "protocol/tseed_answer.h"
 
 #define SECOND APR_USEC_PER_SEC
 
