@@ -4,6 +4,7 @@
 #include "protocol/tseed_quota_config.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <apr_cstr.h>
@@ -14,7 +15,79 @@
 #include "protocol/tseed_members.h"
 #include "protocol/tseed_xml_write.h"
 
-/* The disk quota configuration as a document: one walk, two formats. */
+#define QUOTE_MAX 200 /* of a submitted value in a message */
+
+/* ---- words ---- */
+
+static const char *const policies[] = {"LRU", "LFU", NULL};
+static const char *const times[] = {"NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS",
+                                    "MINUTES",     "HOURS",        "DAYS",         NULL};
+/* Each 1024 of the one before. */
+static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", NULL};
+
+/* Place of a word in its list, case counts; -1: it is none of them. */
+static int find_word(const char *const *words, const char *word)
+{
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(words[i], word) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static const char *join_words(const char *const *words, apr_pool_t *pool)
+{
+    const char *joined = words[0];
+
+    for (int i = 1; words[i]; i++) {
+        joined = apr_pstrcat(pool, joined, "|", words[i], NULL);
+    }
+    return joined;
+}
+
+const char *tseed_policy_name(tseed_policy_t policy)
+{
+    return policies[policy];
+}
+
+void tseed_quota_config_init(tseed_quota_config_t *config, int64_t block_size, apr_pool_t *pool)
+{
+    *config = (tseed_quota_config_t){
+        .enabled = 0,
+        .block_size = block_size,
+        .frequency = 10,
+        .frequency_units = "SECONDS",
+        .concurrent_cleanups = 2,
+        .policy = TSEED_POLICY_LFU,
+        .quota = {INT64_C(500) << 20, "500", "MiB"},
+        .layers = apr_array_make(pool, 1, sizeof(tseed_layer_quota_t)),
+    };
+}
+
+/* ---- members ---- */
+
+typedef enum { FLAG, INTEGER, TIMES, POLICY, QUOTA, LAYERS } kind_t;
+
+/* In the order of the document. */
+static const struct {
+    const char *name;
+    kind_t kind;
+    size_t offset;
+    int lowest; /* INTEGER */
+} members[] = {
+    {"enabled", FLAG, offsetof(tseed_quota_config_t, enabled), 0},
+    {"diskBlockSize", INTEGER, offsetof(tseed_quota_config_t, block_size), 1},
+    {"cacheCleanUpFrequency", INTEGER, offsetof(tseed_quota_config_t, frequency), 0},
+    {"cacheCleanUpUnits", TIMES, offsetof(tseed_quota_config_t, frequency_units), 0},
+    {"maxConcurrentCleanUps", INTEGER, offsetof(tseed_quota_config_t, concurrent_cleanups), 1},
+    {"globalExpirationPolicyName", POLICY, offsetof(tseed_quota_config_t, policy), 0},
+    {"globalQuota", QUOTA, offsetof(tseed_quota_config_t, quota), 0},
+    {"layerQuotas", LAYERS, offsetof(tseed_quota_config_t, layers), 0},
+};
+#define MEMBERS (sizeof(members) / sizeof(members[0]))
+
+/* ---- the document: one walk, two formats ---- */
 
 typedef struct {
     tseed_format_of_body_t format;
@@ -68,11 +141,6 @@ static void put_text(writer_t *writer, const char *name, const char *text)
                                                  : tseed_escape_xml(text, writer->xml.pool));
 }
 
-static void put_number(writer_t *writer, const char *name, int64_t number)
-{
-    put_member(writer, name, apr_psprintf(writer->json.pool, "%" APR_INT64_T_FMT, number));
-}
-
 static void put_quota(writer_t *writer, const char *name, const tseed_quota_t *quota)
 {
     open_part(writer, name, name, '{');
@@ -92,22 +160,20 @@ static void put_layer_quota(writer_t *writer, const tseed_layer_quota_t *entry)
     close_part(writer, "LayerQuota", '}');
 }
 
-static void put_layer_quotas(writer_t *writer, const apr_array_header_t *layers)
+/* An empty list is always there in XML, in JSON only if somebody wants to see that it is empty. */
+static void put_layer_quotas(writer_t *writer, const char *name, const apr_array_header_t *layers,
+                             int after_put)
 {
-    open_part(writer, "layerQuotas", "layerQuotas", '[');
-    for (int i = 0; i < layers->nelts; i++) {
-        put_layer_quota(writer, &APR_ARRAY_IDX(layers, i, tseed_layer_quota_t));
-    }
-    close_part(writer, "layerQuotas", ']');
-}
-
-/* An empty list: always there in XML, in JSON only if somebody wants to see that it is empty. */
-static void put_no_layer_quotas(writer_t *writer, int after_put)
-{
-    if (writer->format == TSEED_BODY_XML) {
+    if (layers->nelts > 0) {
+        open_part(writer, name, name, '[');
+        for (int i = 0; i < layers->nelts; i++) {
+            put_layer_quota(writer, &APR_ARRAY_IDX(layers, i, tseed_layer_quota_t));
+        }
+        close_part(writer, name, ']');
+    } else if (writer->format == TSEED_BODY_XML) {
         put_line(writer, "<layerQuotas/>");
     } else if (after_put) {
-        put_member(writer, "layerQuotas", "[]");
+        put_member(writer, name, "[]");
     }
 }
 
@@ -117,17 +183,30 @@ const char *tseed_quota_config_write(const tseed_quota_config_t *config, const c
     writer_t writer = {format, 0, tseed_json_begin(pool), tseed_xml_begin(pool)};
 
     open_part(&writer, root, root, '{');
-    put_member(&writer, "enabled", config->enabled ? "true" : "false");
-    put_number(&writer, "diskBlockSize", config->block_size);
-    put_number(&writer, "cacheCleanUpFrequency", config->frequency);
-    put_text(&writer, "cacheCleanUpUnits", config->frequency_units);
-    put_number(&writer, "maxConcurrentCleanUps", config->concurrent_cleanups);
-    put_text(&writer, "globalExpirationPolicyName", tseed_policy_name(config->policy));
-    put_quota(&writer, "globalQuota", &config->quota);
-    if (config->layers->nelts > 0) {
-        put_layer_quotas(&writer, config->layers);
-    } else {
-        put_no_layer_quotas(&writer, after_put);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        const void *from = (const char *)config + members[i].offset;
+        const char *name = members[i].name;
+
+        switch (members[i].kind) {
+        case FLAG:
+            put_member(&writer, name, *(const int *)from ? "true" : "false");
+            break;
+        case INTEGER:
+            put_member(&writer, name,
+                       apr_psprintf(pool, "%" APR_INT64_T_FMT, *(const int64_t *)from));
+            break;
+        case TIMES:
+            put_text(&writer, name, *(const char *const *)from);
+            break;
+        case POLICY:
+            put_text(&writer, name, tseed_policy_name(*(const tseed_policy_t *)from));
+            break;
+        case QUOTA:
+            put_quota(&writer, name, from);
+            break;
+        case LAYERS:
+            put_layer_quotas(&writer, name, config->layers, after_put);
+        }
     }
     close_part(&writer, root, '}');
     if (format == TSEED_BODY_XML) {
@@ -151,56 +230,6 @@ const char *tseed_quota_config_load(tseed_quota_config_t *config, const char *sa
     problem = tseed_quota_config_merge(&change, TSEED_BODY_JSON, saved, strlen(saved), NULL, pool);
     *config = change.config;
     return problem;
-}
-
-#define QUOTE_MAX 200 /* of a submitted value in a message */
-
-/* ---- words ---- */
-
-static const char *const policies[] = {"LRU", "LFU", NULL};
-static const char *const times[] = {"NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS",
-                                    "MINUTES",     "HOURS",        "DAYS",         NULL};
-/* Each 1024 of the one before. */
-static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", NULL};
-
-/* Place of a word in its list, case counts; -1: it is none of them. */
-static int find_word(const char *const *words, const char *word)
-{
-    for (int i = 0; words[i]; i++) {
-        if (strcmp(words[i], word) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-static const char *join_words(const char *const *words, apr_pool_t *pool)
-{
-    const char *joined = words[0];
-
-    for (int i = 1; words[i]; i++) {
-        joined = apr_pstrcat(pool, joined, "|", words[i], NULL);
-    }
-    return joined;
-}
-
-const char *tseed_policy_name(tseed_policy_t policy)
-{
-    return policies[policy];
-}
-
-void tseed_quota_config_init(tseed_quota_config_t *config, int64_t block_size, apr_pool_t *pool)
-{
-    *config = (tseed_quota_config_t){
-        .enabled = 0,
-        .block_size = block_size,
-        .frequency = 10,
-        .frequency_units = "SECONDS",
-        .concurrent_cleanups = 2,
-        .policy = TSEED_POLICY_LFU,
-        .quota = {INT64_C(500) << 20, "500", "MiB"},
-        .layers = apr_array_make(pool, 1, sizeof(tseed_layer_quota_t)),
-    };
 }
 
 /* ---- values ---- */
@@ -297,9 +326,9 @@ static const char *stands_twice(const tseed_node_t *node, apr_pool_t *pool)
 static const char *merge_unknown(merge_t *merge, const char *part, const tseed_node_t *node,
                                  const char *const *known)
 {
-    const tseed_members_t members = {.known = known};
+    const tseed_members_t spelt = {.known = known};
 
-    return tseed_member_unknown(&merge->unknown, &members, part, node->name, TSEED_CONTENT_PLAIN,
+    return tseed_member_unknown(&merge->unknown, &spelt, part, node->name, TSEED_CONTENT_PLAIN,
                                 merge->pool);
 }
 
@@ -355,59 +384,6 @@ static const char *read_quota(merge_t *merge, tseed_quota_t *quota, const tseed_
                             whose, shown(value, pool), quota->units);
     }
     return NULL;
-}
-
-/* ---- members ---- */
-
-/* In any case, as Python and .NET write them too. */
-static const char *merge_enabled(merge_t *merge, const tseed_node_t *node)
-{
-    static const char *const words[] = {"false", "true", NULL};
-    const char *text = tseed_node_trimmed(node, merge->pool);
-
-    for (int i = 0; words[i]; i++) {
-        if (apr_cstr_casecmp(text, words[i]) == 0) {
-            merge->config->enabled = i;
-            return NULL;
-        }
-    }
-    return read_word(&merge->config->enabled, node, words, merge->pool);
-}
-
-static const char *merge_block_size(merge_t *merge, const tseed_node_t *node)
-{
-    return read_integer(&merge->config->block_size, node, 1, merge->pool);
-}
-
-static const char *merge_frequency(merge_t *merge, const tseed_node_t *node)
-{
-    return read_integer(&merge->config->frequency, node, 0, merge->pool);
-}
-
-static const char *merge_frequency_units(merge_t *merge, const tseed_node_t *node)
-{
-    int place;
-    const char *problem = read_word(&place, node, times, merge->pool);
-
-    if (!problem) {
-        merge->config->frequency_units = times[place];
-    }
-    return problem;
-}
-
-static const char *merge_cleanups(merge_t *merge, const tseed_node_t *node)
-{
-    return read_integer(&merge->config->concurrent_cleanups, node, 1, merge->pool);
-}
-
-static const char *merge_policy(merge_t *merge, const tseed_node_t *node)
-{
-    return read_policy(&merge->config->policy, node, merge->pool);
-}
-
-static const char *merge_quota(merge_t *merge, const tseed_node_t *node)
-{
-    return read_quota(merge, &merge->config->quota, node, node->name);
 }
 
 static int is_one_of(const apr_array_header_t *names, const char *name)
@@ -526,21 +502,40 @@ static const char *merge_layer_quotas(merge_t *merge, const tseed_node_t *node)
 static const char *const roots[] = {"cacheQuotaConfiguration", "gwcQuotaConfiguration",
                                     "org.geowebcache.diskquota.DiskQuotaConfig", NULL};
 
-static const struct {
-    const char *name;
-    const char *(*merge)(merge_t *, const tseed_node_t *);
-    int is_list;
-} members[] = {
-    {"enabled", merge_enabled, 0},
-    {"diskBlockSize", merge_block_size, 0},
-    {"cacheCleanUpFrequency", merge_frequency, 0},
-    {"cacheCleanUpUnits", merge_frequency_units, 0},
-    {"maxConcurrentCleanUps", merge_cleanups, 0},
-    {"globalExpirationPolicyName", merge_policy, 0},
-    {"globalQuota", merge_quota, 0},
-    {"layerQuotas", merge_layer_quotas, 1},
-};
-#define MEMBERS (sizeof(members) / sizeof(members[0]))
+/* In any case, as Python and .NET write them too. */
+static const char *read_flag(int *flag, const tseed_node_t *node, apr_pool_t *pool)
+{
+    static const char *const words[] = {"false", "true", NULL};
+    const char *text = tseed_node_trimmed(node, pool);
+
+    *flag = apr_cstr_casecmp(text, "true") == 0;
+    return *flag || apr_cstr_casecmp(text, "false") == 0 ? NULL
+                                                         : read_word(flag, node, words, pool);
+}
+
+static const char *read_member(merge_t *merge, size_t i, const tseed_node_t *node)
+{
+    void *to = (char *)merge->config + members[i].offset;
+    const char *problem;
+    int place;
+
+    switch (members[i].kind) {
+    case FLAG:
+        return read_flag(to, node, merge->pool);
+    case INTEGER:
+        return read_integer(to, node, members[i].lowest, merge->pool);
+    case TIMES:
+        problem = read_word(&place, node, times, merge->pool);
+        *(const char **)to = problem ? NULL : times[place];
+        return problem;
+    case POLICY:
+        return read_policy(to, node, merge->pool);
+    case QUOTA:
+        return read_quota(merge, to, node, node->name);
+    default:
+        return merge_layer_quotas(merge, node);
+    }
+}
 
 /* Whether all but the quotas of layers is the same. */
 static int is_same(const tseed_quota_config_t *a, const tseed_quota_config_t *b)
@@ -588,14 +583,14 @@ static const char *merge_member(merge_t *merge, const tseed_node_t *node, unsign
     if (problem) {
         return problem;
     }
-    if (!members[i].is_list && *seen & 1u << i) {
+    if (members[i].kind != LAYERS && *seen & 1u << i) {
         return stands_twice(node, merge->pool);
     }
-    if (members[i].is_list && !(*seen & 1u << i)) {
+    if (members[i].kind == LAYERS && !(*seen & 1u << i)) {
         merge->config->layers = select_layers(before.layers, merge->only, 0, merge->pool);
     }
     *seen |= 1u << i;
-    problem = members[i].merge(merge, node);
+    problem = read_member(merge, i, node);
     return problem ? problem : check_right(merge, &before, node);
 }
 
