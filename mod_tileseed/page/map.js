@@ -286,6 +286,14 @@ function failed_task(tasks, wanted, {set, format}) {
     !tasks.some(({retryOf}) => retryOf === task.id));
 }
 
+/** The number of the cell of a coverage in which a tile lies; -1: it lies in none, or the coverage
+ * is of another level. */
+function cell_of({z: level, cell}, z, x, y) {
+  const column = Math.floor((x - cell.x) / cell.tiles), row = Math.floor((y - cell.y) / cell.tiles);
+  return level === z && column >= 0 && row >= 0 && column < cell.columns && row < cell.rows
+    ? row * cell.columns + column : -1;
+}
+
 function map_view(words, query) {
   let chosen = null, map = null, form = null, coverage = null, entry = null, lost = null, hint;
   let tasks = [], failures = [], overlay = 'share', level = '', drawing = false, timer, shown;
@@ -293,20 +301,21 @@ function map_view(words, query) {
 
   function point(z, x, y) {
     let said = `Level ${z}, column ${x}, row ${y}`;
-    if (coverage && coverage.z === z) {
-      const {cell} = coverage;
-      const column = Math.floor((x - cell.x) / cell.tiles);
-      const row = Math.floor((y - cell.y) / cell.tiles);
-      const i = row * cell.columns + column;
-      if (column >= 0 && row >= 0 && column < cell.columns && row < cell.rows) {
-        said += `. Of ${cell.tiles} × ${cell.tiles} tiles ${
-          words_of.share(coverage.share[i])} there` + (coverage.share[i] > 0
-          ? `, ${bytes(coverage.bytes[i])}, ${words_of.age(coverage.age[i])} old, ${
-            words_of.heat(coverage.heat[i])}` : '');
-      }
+    const i = coverage ? cell_of(coverage, z, x, y) : -1;
+    if (i >= 0) {
+      const {cell: {tiles}} = coverage;
+      said += `. Of ${tiles} × ${tiles} tiles ${words_of.share(coverage.share[i])} there` +
+        (coverage.share[i] > 0 ? `, ${bytes(coverage.bytes[i])}, ${
+          words_of.age(coverage.age[i])} old, ${words_of.heat(coverage.heat[i])}` : '');
     }
     const failure = failures.find((one) => one.z === z && one.x === x && one.y === y);
     reading.textContent = failure ? `${said}. Failed: ${failure.cause}` : said;
+  }
+
+  /** What a coverage does not tell may be there. */
+  function is_there(z, x, y) {
+    const i = coverage ? cell_of(coverage, z, x, y) : -1;
+    return i < 0 || coverage.share[i] > 0;
   }
 
   async function load_coverage() {
@@ -340,7 +349,7 @@ function map_view(words, query) {
     chosen = choose(words, query, usage);
     if (!chosen) return;
     const grid = make_grid(chosen.set);
-    map = make_map(grid, {tile: address_of(chosen), over, moved, pointed: point,
+    map = make_map(grid, {tile: address_of(chosen), is_there, over, moved, pointed: point,
       selected(bounds) {
         form?.set_box(bounds);
         form?.set_levels(chosen.set.zoomStart, map.level);

@@ -5,6 +5,9 @@
 // Rows count from the bottom, as in the REST interface.
 import {h} from './page.js';
 
+const SEEN = 300; // pictures at once
+const KEPT = 500; // pictures; more than are seen at once: else each one drawn asks for others anew
+
 /** The arithmetic of a grid set of layers.json. */
 export function make_grid(set) {
   const {corner, origin: [left, edge], resolutions, columns, rows} = set.grid;
@@ -40,30 +43,32 @@ export function make_grid(set) {
   };
 }
 
-/** Pictures by address; `forget` forgets those that were not there. */
+/** Pictures by address. After `renew` one that was not there is asked for once more, where
+ * `is_there()`. */
 function make_pictures(drawn) {
   const pictures = new Map();
+  let turn = 0;
   return {
-    get(address) {
+    get(address, is_there) {
       let picture = pictures.get(address);
-      if (!picture) {
+      if (!picture || picture.complete && !picture.width && picture.turn !== turn && is_there()) {
         picture = new Image();
+        picture.turn = turn;
         picture.onload = drawn;
         picture.src = address;
         pictures.set(address, picture);
-        if (pictures.size > 500) pictures.delete(pictures.keys().next().value);
+        if (pictures.size > KEPT) pictures.delete(pictures.keys().next().value);
       }
       return picture;
     },
-    forget() {
-      for (const [address, {complete, width}] of pictures) {
-        if (complete && !width) pictures.delete(address);
-      }
+    renew() {
+      turn++;
     },
   };
 }
 
-/** The map. hooks: tile(z, x, y) gives an address or null, over(context, map) draws over the tiles,
+/** The map. hooks: tile(z, x, y) gives an address or null, is_there(z, x, y) tells whether it may
+ * have a picture by now, over(context, map) draws over the tiles,
  * moved(), pointed(z, x, y), selected(bounds). */
 export function make_map(grid, hooks) {
   const {set} = grid;
@@ -80,15 +85,22 @@ export function make_map(grid, hooks) {
   };
   const pictures = make_pictures(schedule);
 
+  /** How many tiles of a level are seen. */
+  function seen(z) {
+    const [first_x, first_y, last_x, last_y] = grid.range(z, map.view());
+    return (last_x - first_x + 1) * (last_y - first_y + 1);
+  }
+
   const map = {
     canvas, grid, get level() {
       return fixed ?? grid.nearest(resolution);
     },
-    /** The level of the pictures: the chosen one, unless too many of its tiles would be seen. */
+    /** The level of the pictures: the chosen one, or a coarser one of which no more than `SEEN`
+     * tiles are seen. */
     get picture() {
-      const [first_x, first_y, last_x, last_y] = grid.range(map.level, map.view());
-      return (last_x - first_x + 1) * (last_y - first_y + 1) > 300 ? grid.nearest(resolution)
-        : map.level;
+      let z = seen(map.level) > SEEN ? grid.nearest(resolution) : map.level;
+      while (z > set.zoomStart && seen(z) > SEEN) z--;
+      return z;
     },
     get box() {
       return box;
@@ -133,7 +145,7 @@ export function make_map(grid, hooks) {
       schedule();
     },
     refresh() {
-      pictures.forget();
+      pictures.renew();
       schedule();
     },
     schedule,
@@ -156,7 +168,8 @@ export function make_map(grid, hooks) {
     for (let row = first_y; row <= last_y; row++) {
       for (let column = first_x; column <= last_x; column++) {
         const address = hooks.tile(z, column, row);
-        const picture = address && pictures.get(address);
+        const picture = address &&
+          pictures.get(address, () => hooks.is_there(z, column, row));
         if (picture?.complete && picture.width) {
           context.drawImage(picture, ...map.pixels(grid.bounds(z, column, row)));
         }

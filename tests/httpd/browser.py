@@ -10,7 +10,6 @@ import struct
 import tempfile
 
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.select import Select
@@ -21,7 +20,6 @@ from tileseed_httpd import PATIENCE, wait_until
 CHROMIUM = shutil.which('/usr/lib/chromium/chromium') or shutil.which('chromium')
 RESOURCES = pathlib.Path('/usr/lib/chromium/resources.pak')
 AXE = '/*! axe v'
-SHORT = 60    # seconds after which a browser that does nothing counts as hung
 RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 # Notes the timers of a page, so that a test sees when the page will ask again.
@@ -70,7 +68,6 @@ class Browser:
     """A browser with one profile. Its waits are for what the page shows."""
 
     def __init__(self, folder):
-        self.was_touched = False
         options = webdriver.ChromeOptions()
         options.binary_location = CHROMIUM
         for argument in ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage',
@@ -131,19 +128,6 @@ class Browser:
         for one, choice in zip(self.driver.find_elements('css selector', 'form select'), choices):
             Select(one).select_by_visible_text(choice)
 
-    def is_well(self):
-        """Whether another test may use Chromium: it still does what it is told, and no page was
-        touched in it. One that hung once would cost each test its patience."""
-        if self.was_touched:
-            return False
-        try:
-            self.driver.set_script_timeout(SHORT)
-            answers = self.run('return true')
-            self.driver.set_script_timeout(PATIENCE)
-        except WebDriverException:
-            return False
-        return answers
-
     @contextlib.contextmanager
     def tab(self):
         """A tab of its own."""
@@ -166,9 +150,7 @@ class Browser:
     def touch(self, canvas, *fingers):
         """Puts fingers on an element, moves and lifts them. A finger is a list of places, measured
         from the middle of the element; all fingers have as many. A browser in which a page was
-        touched before may keep two fingers to itself, magnify any page, or hang at the next keys:
-        no other test uses it."""
-        self.was_touched = True
+        touched before may keep two fingers to itself, and magnify any page: use another one."""
         self.run('arguments[0].scrollIntoView({block: "center"})', canvas)
         middle = self.run('const at = arguments[0].getBoundingClientRect();'
                           'return [at.x + at.width / 2, at.y + at.height / 2]', canvas)

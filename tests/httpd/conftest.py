@@ -10,7 +10,6 @@ import signal
 import sys
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 import database as databases
 import tileseed_httpd
@@ -63,27 +62,6 @@ def pytest_collection_modifyitems(config, items):
     items[:] = filter(is_wanted, items)
     if hasattr(config, 'workerinput'):
         spread(items)
-
-
-HUNG = ('script timeout', 'Timed out receiving message from renderer')
-
-
-def pytest_runtest_protocol(item, nextitem):
-    """A browser that hangs says nothing of the page: its test runs once more, in another browser. A
-    page that hangs the browser does so again."""
-    if 'browser' not in item.fixturenames:
-        return None
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    if any(report.failed and any(words in str(report.longrepr) for words in HUNG)
-           for report in reports):
-        item.warn(UserWarning('the browser hung: the test runs once more'))
-        item._initrequest()     # pylint: disable=protected-access
-        reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
 
 
 def serve(server, settings=()):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The operators' page in Debian's Chromium, over a real httpd with MapServer and running tasks."""
-import contextlib
 import json
 import urllib.parse
 
@@ -28,21 +27,11 @@ PAGE = 'TileSeedPage "@ROOT@/page"'
 TILES = '<Location "/tiles">\n    TileSeedTiles on\n    Require local\n</Location>\n'
 
 
-@pytest.fixture(scope='module', name='browsers')
-def browsers_fixture():
-    """The browser that is used now, and what ends it."""
-    with contextlib.ExitStack() as ends:
-        yield [], ends
-
-
-@pytest.fixture(name='browser')
-def browser_fixture(browsers):
-    """One browser for all tests; each opens a page of its own. One that is not well is left for
-    another."""
-    used, ends = browsers
-    if not used or not used[-1].is_well():
-        used.append(ends.enter_context(chrome.chromium()))
-    return used[-1]
+@pytest.fixture(scope='module', name='browser')
+def browser_fixture():
+    """One browser for all tests; each opens a page of its own."""
+    with chrome.chromium() as browser:
+        yield browser
 
 
 def serve(httpd, upstream, *lines):
@@ -204,7 +193,19 @@ def test_seed_that_is_drawn(httpd, upstream, browser, draw):
     document = ended(httpd, 1)
     assert document['bounds'] == pytest.approx(bounds)
     assert document['tilesMade'] > 0
+    wait_until(lambda: asks_for_no_picture(browser, httpd))
     is_clean(browser, httpd)
+
+
+def asks_for_no_picture(browser, httpd):
+    """Whether the map is drawn: the page asks the server once more, and for no picture. The map has
+    far more tiles of the level that fits its scale than the page keeps pictures."""
+    def count(words):
+        return httpd.path('access.log').read_text().count(words)
+    pictures, overviews = count('onmiss=404'), count('/overview.json')
+    browser.ask_now()
+    wait_until(lambda: count('/overview.json') > overviews)
+    return count('onmiss=404') == pictures
 
 
 def level_seen(browser):
