@@ -197,8 +197,9 @@ void tseed_ctl_confirm(const char *question, const char *what, const char *done)
  * Ctrl-C. */
 const char *tseed_ctl_ask_password(const char *prompt);
 
-/* A text by a format. */
+/* A text by a format; an element of XML with a text. */
 const char *tseed_ctl_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *tseed_ctl_element(const char *name, const char *text);
 
 /* A share: "61.3 %". It is cut and not rounded, so that 100.0 % means all. */
 const char *tseed_ctl_share(int64_t part, int64_t whole);

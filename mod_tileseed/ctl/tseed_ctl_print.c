@@ -147,6 +147,11 @@ const char *tseed_ctl_format(const char *format, ...)
     return text;
 }
 
+const char *tseed_ctl_element(const char *name, const char *text)
+{
+    return tseed_ctl_format("<%s>%s</%s>", name, tseed_escape_xml(text, tseed_ctl.pool), name);
+}
+
 /* ---- the terminal ---- */
 
 void tseed_ctl_redraw(const char *line)

@@ -66,11 +66,6 @@ static void get_quota(void)
 
 /* ---- a change ---- */
 
-static const char *xml_of(const char *name, const char *text)
-{
-    return tseed_ctl_format("<%s>%s</%s>", name, tseed_escape_xml(text, tseed_ctl.pool), name);
-}
-
 /* "20GiB" as value and units. */
 static const char *amount_xml(const char *text)
 {
@@ -78,16 +73,16 @@ static const char *amount_xml(const char *text)
     const char *units = text + digits + strspn(text + digits, " ");
 
     return tseed_ctl_format("<value>%.*s</value>%s", (int)digits, text,
-                            xml_of("units", *units ? units : "B"));
+                            tseed_ctl_element("units", *units ? units : "B"));
 }
 
 /* Sets the quota of a layer in a map of XML; a policy of NULL is none. */
 static void set_layer(json_object *layers, const char *layer, const char *amount,
                       const char *policy)
 {
-    const char *xml =
-        tseed_ctl_format("<LayerQuota>%s%s<quota>%s</quota></LayerQuota>", xml_of("layer", layer),
-                         policy ? xml_of("expirationPolicyName", policy) : "", amount_xml(amount));
+    const char *xml = tseed_ctl_format(
+        "<LayerQuota>%s%s<quota>%s</quota></LayerQuota>", tseed_ctl_element("layer", layer),
+        policy ? tseed_ctl_element("expirationPolicyName", policy) : "", amount_xml(amount));
 
     json_object_object_add(layers, layer, json_object_new_string(xml));
 }
@@ -148,7 +143,7 @@ static const char *member_xml(const char *word)
     }
     return strcmp(name, "globalQuota") == 0
                ? tseed_ctl_format("<globalQuota>%s</globalQuota>", amount_xml(sign + 1))
-               : xml_of(name, sign + 1);
+               : tseed_ctl_element(name, sign + 1);
 }
 
 /* Sends the change, and shows the configuration that the server has then. Limits of a quota that is

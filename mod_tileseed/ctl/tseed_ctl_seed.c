@@ -15,7 +15,6 @@
 
 #include "base/tseed_text.h"
 #include "ctl/tseed_ctl.h"
-#include "protocol/tseed_escape.h"
 
 #define SENDS_MAX 6
 
@@ -41,11 +40,6 @@ static const struct {
                {"totalFailuresBeforeAborting", &tseed_ctl.max_failures, 0}};
 #define MEMBERS (sizeof(members) / sizeof(*members))
 
-static const char *element(const char *name, const char *text)
-{
-    return tseed_ctl_format("<%s>%s</%s>", name, tseed_escape_xml(text, tseed_ctl.pool), name);
-}
-
 /* The four numbers of the box, with a text between each. */
 static const char *say_box(const char *gap)
 {
@@ -60,18 +54,19 @@ static const char *say_box(const char *gap)
 /* GeoWebCache wants a number of threads. */
 const char *tseed_ctl_seed_xml(void)
 {
-    const char *xml = element("name", tseed_ctl_argument(0)), *entries = "";
+    const char *xml = tseed_ctl_element("name", tseed_ctl_argument(0)), *entries = "";
     const apr_table_entry_t *entry;
 
     for (size_t i = 0; i < MEMBERS; i++) {
         const char *text = *members[i].text;
 
-        xml = text ? tseed_ctl_format("%s%s", xml, element(members[i].name, text)) : xml;
+        xml = text ? tseed_ctl_format("%s%s", xml, tseed_ctl_element(members[i].name, text)) : xml;
     }
     xml = tseed_ctl.threads ? xml : tseed_ctl_format("%s<threadCount>1</threadCount>", xml);
     for (int i = 0; (entry = tseed_ctl_parameter(i)); i++) {
-        entries = tseed_ctl_format("%s<entry>%s%s</entry>", entries, element("string", entry->key),
-                                   element("string", entry->val));
+        entries = tseed_ctl_format("%s<entry>%s%s</entry>", entries,
+                                   tseed_ctl_element("string", entry->key),
+                                   tseed_ctl_element("string", entry->val));
     }
     if (tseed_ctl.bounds.is_given) {
         xml = tseed_ctl_format("%s<bounds><coords><double>%s</double></coords></bounds>", xml,

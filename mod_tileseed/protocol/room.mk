@@ -17,7 +17,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_exposition.h \
 	%D%/tseed_form.c \
 	%D%/tseed_form.h \
-	%D%/tseed_gauge.c \
 	%D%/tseed_gauge.h \
 	%D%/tseed_host_document.c \
 	%D%/tseed_host_document.h \

@@ -63,6 +63,15 @@ typedef struct {
 
 /* "UNASKED", "WELL", "FAILING", "SILENT", "QUIET", "AWAY"; static text. A state that can't be is
  * "UNASKED". Any thread. */
-const char *tseed_upstream_state_name(int64_t state);
+static inline const char *tseed_upstream_state_name(int64_t state)
+{
+    static const char *const names[] = {
+        [TSEED_UPSTREAM_UNASKED] = "UNASKED", [TSEED_UPSTREAM_WELL] = "WELL",
+        [TSEED_UPSTREAM_FAILING] = "FAILING", [TSEED_UPSTREAM_SILENT] = "SILENT",
+        [TSEED_UPSTREAM_QUIET] = "QUIET",     [TSEED_UPSTREAM_AWAY] = "AWAY",
+    };
+
+    return names[state >= 0 && state <= TSEED_UPSTREAM_AWAY ? state : TSEED_UPSTREAM_UNASKED];
+}
 
 #endif
