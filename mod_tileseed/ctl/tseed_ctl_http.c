@@ -203,23 +203,19 @@ void tseed_ctl_profile(void)
 
 /* ---- Ctrl-C ---- */
 
+static sigset_t held; /* nothing, or SIGINT */
+
 void tseed_ctl_interrupt_hold(void)
 {
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    sigaddset(&held, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &held, NULL);
 }
 
 int tseed_ctl_interrupted(apr_interval_time_t time)
 {
     const struct timespec rest = {time / APR_USEC_PER_SEC, time % APR_USEC_PER_SEC * 1000};
-    sigset_t set;
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    return sigtimedwait(&set, NULL, &rest) == SIGINT;
+    return sigtimedwait(&held, NULL, &rest) == SIGINT;
 }
 
 /* ---- what an answer stands for ---- */

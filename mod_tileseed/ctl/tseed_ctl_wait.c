@@ -103,12 +103,7 @@ static tseed_ctl_exit_t interrupt(const wait_t *wait)
     if (tseed_ctl.kills_on_interrupt) {
         tseed_ctl_complain("Ctrl-C again within two seconds ends task %s", wait->task);
         if (tseed_ctl_interrupted(SECOND_INTERRUPT)) {
-            const tseed_ctl_exit_t code =
-                tseed_ctl_refused(tseed_ctl_send("DELETE", NULL, NULL, "%s", wait->what));
-
-            if (code != TSEED_CTL_DONE) {
-                tseed_ctl_end(code);
-            }
+            tseed_ctl_expect(tseed_ctl_send("DELETE", NULL, NULL, "%s", wait->what));
             tseed_ctl_release();
             tseed_ctl_complain("task %s is ended", wait->task);
             return TSEED_CTL_ABORTED;
@@ -116,25 +111,6 @@ static tseed_ctl_exit_t interrupt(const wait_t *wait)
     }
     tseed_ctl_fail(TSEED_CTL_INTERRUPTED, "task %s goes on: tileseedctl wait %s", wait->task,
                    wait->task);
-}
-
-/* Says how the task has ended. Only what went wrong is told to those who want quiet. */
-static tseed_ctl_exit_t end(json_object *task, tseed_ctl_answer_t *answer)
-{
-    const int is_done = tseed_ctl_is(task, "state", "DONE");
-    const int is_whole = is_done && tseed_ctl_number(task, "tilesFailed", 0) == 0;
-
-    if (!tseed_ctl.is_quiet) {
-        tseed_ctl_release();
-    }
-    if (tseed_ctl.is_json) {
-        tseed_ctl_pass(answer->body, answer->length);
-    } else if (!is_whole) {
-        tseed_ctl_note(tseed_ctl_result(task));
-    } else if (!tseed_ctl.is_quiet) {
-        tseed_ctl_say("%s", tseed_ctl_result(task));
-    }
-    return is_whole ? TSEED_CTL_DONE : is_done ? TSEED_CTL_FAILURES : TSEED_CTL_ABORTED;
 }
 
 /* ---- a question ---- */
@@ -177,18 +153,32 @@ static const char *cause_of(wait_t *wait, json_object *task)
     return *wait->cause ? wait->cause : NULL;
 }
 
-/* Of a task. */
-static tseed_ctl_exit_t judge_task(wait_t *wait, tseed_ctl_answer_t *answer, json_object *task)
+/* Of a task. Only what went wrong with its end is told to those who want quiet. */
+static tseed_ctl_exit_t judge_task(wait_t *wait, const tseed_ctl_answer_t *answer,
+                                   json_object *task)
 {
-    if (tseed_ctl_is(task, "state", "DONE") || tseed_ctl_is(task, "state", "ABORTED")) {
-        return end(task, answer);
+    const int is_done = tseed_ctl_is(task, "state", "DONE");
+    const int is_whole = is_done && tseed_ctl_number(task, "tilesFailed", 0) == 0;
+
+    if (!is_done && !tseed_ctl_is(task, "state", "ABORTED")) {
+        if (tseed_ctl.leaves_at_quota && tseed_ctl_is_at_quota(task)) {
+            leave(TSEED_CTL_NO_ROOM, tseed_ctl_text(task, "reason", ""));
+        }
+        show(wait, tseed_ctl_format("task %s  %s", wait->task,
+                                    tseed_ctl_progress(task, cause_of(wait, task))));
+        return WAIT_ON;
     }
-    if (tseed_ctl.leaves_at_quota && tseed_ctl_is_at_quota(task)) {
-        leave(TSEED_CTL_NO_ROOM, tseed_ctl_text(task, "reason", ""));
+    if (!tseed_ctl.is_quiet) {
+        tseed_ctl_release();
     }
-    show(wait, tseed_ctl_format("task %s  %s", wait->task,
-                                tseed_ctl_progress(task, cause_of(wait, task))));
-    return WAIT_ON;
+    if (tseed_ctl.is_json) {
+        tseed_ctl_pass(answer->body, answer->length);
+    } else if (!is_whole) {
+        tseed_ctl_note(tseed_ctl_result(task));
+    } else if (!tseed_ctl.is_quiet) {
+        tseed_ctl_say("%s", tseed_ctl_result(task));
+    }
+    return is_whole ? TSEED_CTL_DONE : is_done ? TSEED_CTL_FAILURES : TSEED_CTL_ABORTED;
 }
 
 /* Of the rows of a layer of GeoWebCache. */
@@ -231,7 +221,7 @@ static tseed_ctl_exit_t ask(wait_t *wait)
     wait->last_answer = tseed_clock_monotonic();
     if (answer->code != TSEED_CTL_DONE) {
         tseed_ctl_release();
-        tseed_ctl_end(tseed_ctl_refused(answer));
+        tseed_ctl_expect(answer);
     }
     document = tseed_ctl_document(answer);
     document = wait->task ? document : tseed_ctl_rows(document);
@@ -255,9 +245,7 @@ static tseed_ctl_exit_t rest(wait_t *wait)
         leave(TSEED_CTL_TIMEOUT, wait->task ? "the time is up, the task goes on"
                                             : "the time is up, the seeding goes on");
     }
-    if (deadline && now + pause > deadline) {
-        pause = deadline - now;
-    }
+    pause = deadline && now + pause > deadline ? deadline - now : pause;
     wait->pause = wait->pause * 3 / 2 < PAUSE_LAST ? wait->pause * 3 / 2 : PAUSE_LAST;
     return tseed_ctl_interrupted(pause) ? interrupt(wait) : WAIT_ON;
 }
