@@ -45,7 +45,7 @@ void tseed_job_trace_begin_level(tseed_board_t *board, tseed_job_t *job)
     removed = tseed_trace_removed(board, job->accounts.trace);
     job->accounts.inherits = job->accounts.trace > 0 && can_be(run, removed);
     if (job->accounts.inherits) {
-        run->removed_before = removed;
+        tseed_run_count_from(run, removed);
     } else {
         tseed_trace_end(board, job->accounts.trace);
         job->accounts.trace =
@@ -82,6 +82,10 @@ static void come_back(void *module, void *about)
     tseed_jobs_t *jobs = module;
     tseed_job_t *job = about;
 
+    if (job->accounts.at_work) {
+        job->run->working--;
+        job->run->checking -= job->request.stage == TSEED_STAGE_CHECK;
+    }
     for (tseed_job_t *one = job; one; one = one->savings.joined) {
         one->accounts.at_work = 0;
         if (one->request.stage == TSEED_STAGE_CUT) {
@@ -93,6 +97,8 @@ static void come_back(void *module, void *about)
 
 void tseed_jobs_lend(tseed_jobs_t *jobs, tseed_job_t *job)
 {
+    job->run->working++;
+    job->run->checking += job->request.stage == TSEED_STAGE_CHECK;
     for (tseed_job_t *one = job; one; one = one->savings.joined) {
         one->accounts.at_work = 1;
         if (one->request.stage == TSEED_STAGE_CUT) {

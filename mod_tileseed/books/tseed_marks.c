@@ -190,7 +190,12 @@ static void count(const tseed_display_t *display, tseed_run_t *run)
                          (tseed_work_kind_t)run->task->type, &run->counted, &now);
 }
 
-void tseed_display_run(const tseed_display_t *display, tseed_run_t *run)
+void tseed_display_begin(tseed_run_t *run)
+{
+    run->counted = tseed_counted_of(&run->progress);
+}
+
+void tseed_display_show(const tseed_display_t *display, tseed_run_t *run)
 {
     tseed_progress_t shown = run->progress;
     const char *database = display->session->trouble;
@@ -202,11 +207,16 @@ void tseed_display_run(const tseed_display_t *display, tseed_run_t *run)
     } else if (sync) {
         tseed_progress_tell(&shown, TSEED_REASON_SYNC, sync);
     }
-    run->dirty = 1;
     count(display, run);
     if (!run->terminated) {
         tseed_board_slot_update(display->board, run->slot, &shown);
     }
+}
+
+void tseed_display_run(const tseed_display_t *display, tseed_run_t *run)
+{
+    run->dirty = 1;
+    tseed_display_show(display, run);
 }
 
 tseed_marks_t *tseed_marks_create(apr_pool_t *pool)

@@ -128,7 +128,13 @@ tseed_display_t *tseed_display_create(const tseed_context_t *context,
                                       const tseed_session_t *session,
                                       const tseed_durable_t *durable);
 
-/* Shows the run's progress on the board, and notes that the progress has changed. */
+/* The metrics know what a run's progress is when the run is made. */
+void tseed_display_begin(tseed_run_t *run);
+
+/* Shows the run's progress on the board. What has changed in it is not worth a record. */
+void tseed_display_show(const tseed_display_t *display, tseed_run_t *run);
+
+/* The same, and notes that the progress has changed. */
 void tseed_display_run(const tseed_display_t *display, tseed_run_t *run);
 
 #endif

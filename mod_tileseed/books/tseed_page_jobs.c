@@ -73,7 +73,6 @@ tseed_job_t *tseed_page_jobs_begin_shared(tseed_page_jobs_t *page_jobs,
 
 void tseed_page_jobs_take(tseed_page_jobs_t *page_jobs, const tseed_job_t *job)
 {
-    job->run->working--;
     page_jobs->under_way -= !job->accounts.is_overdue;
 }
 

@@ -44,7 +44,7 @@ static void wake_all(tseed_run_t *runs)
     for (tseed_run_t *run = runs; run; run = run->next_run) {
         if (run->short_of) {
             run->short_of = NULL;
-            run->pause_until = 0;
+            tseed_run_pause(run, 0);
         }
     }
 }
@@ -218,7 +218,7 @@ void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job)
 
     tseed_counters_add(wait->context->board, TSEED_COUNT_QUOTA_REFUSALS, 1);
     job->run->short_of = job->result.refused;
-    job->run->pause_until = tseed_clock_monotonic() + APR_USEC_PER_SEC;
+    tseed_run_pause(job->run, tseed_clock_monotonic() + APR_USEC_PER_SEC);
     if (is_unmeasured(job->result.refused)) {
         put_unmeasured(wait, job);
         return;

@@ -190,7 +190,7 @@ static int begin_ready(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t 
 /* Bytes of the answers that the run has, and expected bytes of the answers on their way. */
 static int64_t answers_of(const tseed_run_t *run)
 {
-    double expected = (double)run->pixels_expected * run->pixel_bytes;
+    double expected = (double)run->pixels_expected * tseed_run_pixel_bytes(run);
     int64_t bytes = (int64_t)expected;
 
     for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {

@@ -204,7 +204,7 @@ static void settle_loss(tseed_ends_t *ends, const tseed_loss_t *loss)
     tseed_progress_finish(&run->progress, loss->position);
     if (run->phase == TSEED_RUN_GOING && run->task->failure_limit >= 0 &&
         run->progress.failures > run->task->failure_limit) {
-        run->progress.state = TSEED_ABORTED;
+        tseed_run_abort(run);
         tseed_progress_say(&run->progress, TSEED_REASON_FAILURE_LIMIT,
                            "more than %" APR_INT64_T_FMT " metatile%s failed, the last one: %s",
                            run->task->failure_limit, run->task->failure_limit == 1 ? "" : "s",
@@ -238,18 +238,6 @@ static void count_skipped(const tseed_job_t *job, int64_t skipped)
     progress->unchanged += job->run->task->type == TSEED_RESEED ? skipped : 0;
 }
 
-/* Counts what a look at a pruned metatile has found. A CHECK that finds its tiles is no look. */
-static void count_pruned(const tseed_job_t *job)
-{
-    tseed_progress_t *progress = &job->run->progress;
-
-    progress->pruned += job->result.pruned;
-    if (job->savings.shade && job->request.stage == TSEED_STAGE_CUT) {
-        progress->looked++;
-        progress->wrong += job->result.is_wrong;
-    }
-}
-
 static void measure(const tseed_job_t *job, int coming, apr_time_t now)
 {
     tseed_run_t *run = job->run;
@@ -267,7 +255,7 @@ static void finish_position(tseed_ends_t *ends, tseed_job_t *job, int64_t skippe
     run->progress.made += job->result.made;
     count_skipped(job, skipped);
     run->progress.bytes += job->result.bytes;
-    count_pruned(job);
+    tseed_savings_count(job);
     tseed_progress_finish(&run->progress, job->position);
     measure(job, coming, now);
     if (job->request.stage != TSEED_STAGE_CHECK) { /* a look proves nothing about writing */
@@ -312,8 +300,7 @@ static void finish_level(tseed_ends_t *ends, tseed_job_t *job)
     tseed_run_t *run = job->run;
 
     count_removed(run, job->position);
-    atomic_store(&run->unlinked, 0);
-    run->removed_before = run->progress.removed;
+    tseed_run_count_from(run, run->progress.removed);
     finish_position(ends, job,
                     tiles_up_to(run, job->position) - tseed_progress_processed(&run->progress), 1);
 }
@@ -651,7 +638,7 @@ static void pause_for_store(tseed_ends_t *ends, tseed_run_t *run, const tseed_jo
     }
     if (now >= run->pause_until) {
         run->pauses++;
-        run->pause_until = now + back_off(run->pauses);
+        tseed_run_pause(run, now + back_off(run->pauses));
     }
     if (job->result.rv == ELOOP) {
         tseed_progress_say(&run->progress, TSEED_REASON_STORE,
@@ -702,7 +689,7 @@ void tseed_ends_drain(tseed_ends_t *ends, tseed_run_t *run)
     if (run->phase == TSEED_RUN_GOING) {
         run->phase = TSEED_RUN_DRAINING;
     }
-    atomic_store(&run->stopped, 1);
+    tseed_run_stop(run);
     tseed_fetcher_cancel(ends->uses.context->fetcher, run);
     tseed_savings_drain(ends->uses.savings, run);
     while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
@@ -713,6 +700,16 @@ void tseed_ends_drain(tseed_ends_t *ends, tseed_run_t *run)
         discard(ends, job);
     }
     tseed_ends_settle(ends, run);
+}
+
+void tseed_ends_conclude(tseed_run_t *run)
+{
+    run->phase = TSEED_RUN_ENDING;
+}
+
+void tseed_ends_leave(tseed_run_t *run)
+{
+    run->phase = run->phase == TSEED_RUN_GOING ? TSEED_RUN_LEAVING : run->phase;
 }
 
 void tseed_ends_settle(tseed_ends_t *ends, tseed_run_t *run)
@@ -742,14 +739,13 @@ static int waits(const tseed_run_t *run, apr_time_t now)
 }
 
 /* Takes the rate once a tick: tiles in 1000 s, as a mean in which older ticks count less, so that
- * the rate soon shows a break. Only the board shows the rate: `dirty` stays as it was, because a
- * rate alone is nothing to save. now: monotonic. */
+ * the rate soon shows a break. Only the board shows the rate: a rate alone is nothing to save. now:
+ * monotonic. */
 static void take_rate(tseed_run_t *run, const tseed_display_t *display, apr_time_t now)
 {
     const int64_t processed = tseed_progress_processed(&run->progress) - run->progress.pruned;
     const double seconds = (double)(now - run->rated_at) / APR_USEC_PER_SEC;
     const double rate = 1000 * (double)(processed - run->rated_tiles) / seconds;
-    const int was_dirty = run->dirty;
 
     if (waits(run, now)) { /* what was is no rate, and says nothing of what is left */
         run->rates = 0;
@@ -758,8 +754,7 @@ static void take_rate(tseed_run_t *run, const tseed_display_t *display, apr_time
         run->rates += run->rates < RATES;
         run->progress.rate += (int64_t)((rate - (double)run->progress.rate) / run->rates);
     }
-    tseed_display_run(display, run);
-    run->dirty = was_dirty;
+    tseed_display_show(display, run);
     run->rated_at = now;
     run->rated_tiles = processed;
 }

@@ -47,6 +47,12 @@ tseed_client_t *tseed_ends_client(tseed_ends_t *ends);
 /* Begins nothing more of a run. Ends its transfers at once, and its workers at the next file. */
 void tseed_ends_drain(tseed_ends_t *ends, tseed_run_t *run);
 
+/* A run that has not begun any job ends: its state is set. */
+void tseed_ends_conclude(tseed_run_t *run);
+
+/* The process stops: begins nothing more of a run, which goes on in the next process. */
+void tseed_ends_leave(tseed_run_t *run);
+
 /* Moves a run on to ENDING if nothing of it is left to do. */
 void tseed_ends_settle(tseed_ends_t *ends, tseed_run_t *run);
 

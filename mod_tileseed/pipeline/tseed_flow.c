@@ -167,8 +167,6 @@ void tseed_flow_work(tseed_flow_t *flow, tseed_job_t *job, tseed_stage_t stage)
         one->request.stage = stage;
     }
     tseed_jobs_lend(flow->uses.jobs, job);
-    job->run->working++;
-    job->run->checking += stage == TSEED_STAGE_CHECK;
     tseed_workers_push(flow->uses.context->workers, job);
 }
 
@@ -315,8 +313,9 @@ void tseed_flow_send_back(tseed_run_t *run)
 static void measure_pixels(tseed_run_t *run, const tseed_job_t *job)
 {
     const double found = (double)job->request.transfer.capacity / (double)pixels_of(job);
+    const double before = tseed_run_pixel_bytes(run);
 
-    run->pixel_bytes += (found - run->pixel_bytes) / (tseed_run_is_new(run) ? 2 : 4);
+    run->pixel_bytes = before + (found - before) / (tseed_run_is_new(run) ? 2 : 4);
     run->answers += tseed_run_is_new(run);
 }
 
@@ -578,8 +577,6 @@ static void worked(tseed_flow_t *flow, tseed_job_t *leader)
     piles_t piles = {.coming = tseed_join_count(leader), .keeper = keep_answer(leader)};
     const int was_joined = piles.coming > 1;
 
-    run->working--;
-    run->checking -= leader->request.stage == TSEED_STAGE_CHECK;
     if (!tseed_savings_derives(leader)) {
         tseed_health_take(flow->uses.health, leader, tseed_clock_monotonic());
     }

@@ -82,7 +82,7 @@ static void give_up(tseed_outage_t *outage, tseed_run_t *run, const char *name, 
                            : "was away for longer than TileSeedGiveUp allows";
     char upstream[PART_SIZE];
 
-    run->progress.state = TSEED_ABORTED;
+    tseed_run_abort(run);
     tseed_progress_say(&run->progress, TSEED_REASON_GIVEN_UP, "the upstream %s %s: %s",
                        tseed_text_fit(upstream, sizeof(upstream), name), what, cause);
     tseed_ends_drain(outage->ends, run);
@@ -110,14 +110,13 @@ static apr_interval_time_t patience(const tseed_outage_t *outage, const tseed_ru
     return most;
 }
 
-/* The board shows when the next try is. That is not worth a record in the database, so `dirty` is
- * put back. */
+/* The board shows when the next try is. Only the beginning is worth a record in the database. */
 static void hold_on(tseed_outage_t *outage, tseed_run_t *run, const char *name,
                     const tseed_outlook_t *outlook, apr_time_t now)
 {
-    int was_dirty = run->dirty || !run->waits_since;
+    const int is_new = !run->waits_since;
 
-    if (!run->waits_since) {
+    if (is_new) {
         begin_to_wait(run, now);
     }
     if (now - run->waits_since >= patience(outage, run)) {
@@ -125,14 +124,17 @@ static void hold_on(tseed_outage_t *outage, tseed_run_t *run, const char *name,
     } else {
         write_reason(run, name, outlook, now);
     }
-    tseed_display_run(outage->display, run);
-    run->dirty = was_dirty;
+    if (is_new) {
+        tseed_display_run(outage->display, run);
+    } else {
+        tseed_display_show(outage->display, run);
+    }
 }
 
 static void go_on(tseed_outage_t *outage, tseed_run_t *run, apr_time_t now)
 {
     run->waits_since = run->progress.away_since = 0;
-    run->measured_at = now;
+    tseed_run_measure_from(run, now);
     tseed_run_remind(run);
     tseed_display_run(outage->display, run);
 }
@@ -142,15 +144,13 @@ static void note_silence(tseed_outage_t *outage, tseed_run_t *run, const char *n
                          const tseed_outlook_t *outlook, apr_time_t now)
 {
     char upstream[PART_SIZE], time[TSEED_TIME_SIZE];
-    int was_dirty = run->dirty;
 
     run->is_silent = 1;
     tseed_text_second(time, tseed_clock_wall(0) - (now - outlook->silent));
     tseed_progress_say(&run->progress, TSEED_REASON_SILENT,
                        "waiting for upstream %s: no answer since %s",
                        tseed_text_fit(upstream, sizeof(upstream), name), time);
-    tseed_display_run(outage->display, run);
-    run->dirty = was_dirty;
+    tseed_display_show(outage->display, run);
 }
 
 static void hear_again(tseed_outage_t *outage, tseed_run_t *run)

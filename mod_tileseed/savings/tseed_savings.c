@@ -221,6 +221,18 @@ void tseed_savings_took(tseed_savings_t *savings, tseed_job_t *job)
     }
 }
 
+/* A CHECK that finds its tiles is no look. */
+void tseed_savings_count(const tseed_job_t *job)
+{
+    tseed_progress_t *progress = &job->run->progress;
+
+    progress->pruned += job->result.pruned;
+    if (job->savings.shade && job->request.stage == TSEED_STAGE_CUT) {
+        progress->looked++;
+        progress->wrong += job->result.is_wrong;
+    }
+}
+
 void tseed_savings_fail(tseed_savings_t *savings, const tseed_job_t *leader)
 {
     tseed_sizing_fail(savings->sizing, leader);

@@ -129,6 +129,9 @@ void tseed_savings_came(tseed_savings_t *savings, const tseed_job_t *leader);
  * or, when the book has it, what a CUT says of colours and origins. */
 void tseed_savings_took(tseed_savings_t *savings, tseed_job_t *job);
 
+/* Counts in the progress of its run what a job that is finished has found as a look. */
+void tseed_savings_count(const tseed_job_t *job);
+
 /* A request for several metatiles has failed, with its cause, for what may be its size. */
 void tseed_savings_fail(tseed_savings_t *savings, const tseed_job_t *leader);
 

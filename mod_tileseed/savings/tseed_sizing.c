@@ -243,7 +243,8 @@ static int fits(const tseed_run_t *run, tseed_cell_shape_t cell, int workers)
     return width <= TSEED_PICTURE_SIDE_MAX && height <= TSEED_PICTURE_SIDE_MAX &&
            width * height <= TSEED_PICTURE_PIXELS_MAX &&
            width * height * PIXEL_BYTES * workers <= PICTURES_MOST &&
-           width * height * run->pixel_bytes * connections_of(run) <= TSEED_ANSWERS_BUDGET;
+           width * height * tseed_run_pixel_bytes(run) * connections_of(run) <=
+               TSEED_ANSWERS_BUDGET;
 }
 
 static int step_of(tseed_cell_shape_t cell)

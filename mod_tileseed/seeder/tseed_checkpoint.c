@@ -279,8 +279,7 @@ static void dismiss_ended(tseed_checkpoint_t *checkpoint, int all)
             tseed_durable_saved(checkpoint->uses.durable, run);
         }
         if (may_measure(checkpoint, run, all)) {
-            memset(run->measures, 0, sizeof(run->measures));
-            run->is_measured = 0;
+            tseed_run_measures_saved(run);
         }
         if (may_end(checkpoint, run)) {
             log_ending(run, checkpoint->uses.context->scratch);

@@ -15,8 +15,7 @@
 #include "seeder/tseed_lending.h"
 #include "seeder/tseed_task_queue.h"
 
-#define CRASHES_OF_TASK  3
-#define PIXEL_BYTES_MOST 3 /* what an answer's pixel takes until some have come: a photograph's */
+#define CRASHES_OF_TASK 3
 
 struct tseed_scheduler_t {
     tseed_scheduler_uses_t uses;
@@ -42,9 +41,9 @@ static int list_is_whole(const tseed_run_t *run)
 
 static void run_abort(tseed_run_t *run, tseed_reason_t code, const char *reason)
 {
-    run->phase = TSEED_RUN_ENDING;
-    run->progress.state = TSEED_ABORTED;
+    tseed_run_abort(run);
     tseed_progress_tell(&run->progress, code, reason);
+    tseed_ends_conclude(run);
 }
 
 static int is_dangerous(const tseed_scheduler_t *scheduler, const tseed_task_t *task)
@@ -87,7 +86,6 @@ static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
     if (task->type == TSEED_TRUNCATE) {
         run->progress.forgotten += tseed_savings_truncate(scheduler->uses.savings, &run->tileset);
     }
-    run->pixel_bytes = PIXEL_BYTES_MOST;
     if (task->has_area) {
         tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
                                task->meta_height};
@@ -102,7 +100,6 @@ static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
                                "retry task %" APR_INT64_T_FMT " again",
                                task->retry_of));
     }
-    run->removed_before = run->progress.removed;
     tseed_traces_forget(scheduler->uses.context->board, task->id, &run->progress);
     run->views = apr_pcalloc(run->pool, TSEED_STORE_IDS * sizeof(*run->views));
 }
@@ -154,19 +151,16 @@ static tseed_run_t *run_create(tseed_scheduler_t *scheduler, tseed_entry_t *entr
         return NULL;
     }
     take_from_board(scheduler, run);
-    run->counted = tseed_counted_of(&run->progress);
+    tseed_display_begin(run);
     return run;
 }
 
 static void run_begin(tseed_scheduler_t *scheduler, tseed_entry_t *entry, tseed_run_t *run)
 {
-    run->progress.state = TSEED_RUNNING;
+    run->begun = tseed_clock_monotonic();
+    tseed_run_begin(run, run->begun);
     tseed_capabilities_check_warn(scheduler->uses.capabilities_check, run);
     tseed_run_remind(run);
-    if (!run->progress.started) {
-        run->progress.started = tseed_clock_wall(run->task->created);
-    }
-    run->begun = run->measured_at = tseed_clock_monotonic();
     run_prepare(scheduler, run);
     tseed_tasks_begin(scheduler->uses.tasks, entry, run);
     tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
@@ -181,11 +175,10 @@ static void run_begin(tseed_scheduler_t *scheduler, tseed_entry_t *entry, tseed_
 
 /* ---- who waits for what ---- */
 
-/* The board shows each second whom a run waits for. That is not worth a record in the database, so
- * `dirty` is put back. */
+/* The board shows each second whom a run waits for. That is not worth a record in the database.
+ */
 static void be_behind(tseed_scheduler_t *scheduler, tseed_run_t *run, const tseed_run_t *holder)
 {
-    int was_dirty = run->dirty;
     const char *who = holder->is_background
                           ? "requested tiles"
                           : apr_psprintf(scheduler->uses.context->scratch, "task %" APR_INT64_T_FMT,
@@ -198,22 +191,18 @@ static void be_behind(tseed_scheduler_t *scheduler, tseed_run_t *run, const tsee
             ? "waits for %s, a truncate, which is removing the tiles there or is paused"
             : "waits for the metatile that %s is at, which is paused or waits itself",
         who);
-    tseed_display_run(scheduler->uses.display, run);
-    run->dirty = was_dirty;
+    tseed_display_show(scheduler->uses.display, run);
 }
 
 /* The same of a run that waits for a truncate. */
 static void be_barred(tseed_scheduler_t *scheduler, tseed_run_t *run)
 {
-    int was_dirty = run->dirty;
-
     run->is_behind = 1;
     tseed_progress_say(&run->progress, TSEED_REASON_TASK,
                        "waits for task %" APR_INT64_T_FMT
                        ", a truncate, which is removing the tiles that others are derived from",
                        run->barred_by);
-    tseed_display_run(scheduler->uses.display, run);
-    run->dirty = was_dirty;
+    tseed_display_show(scheduler->uses.display, run);
 }
 
 static void go_on(tseed_scheduler_t *scheduler, tseed_run_t *run)

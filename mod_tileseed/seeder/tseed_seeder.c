@@ -333,7 +333,7 @@ static int is_working(const tseed_run_t *runs)
 static void stop_runs(tseed_run_t *runs)
 {
     for (tseed_run_t *run = runs; run; run = run->next_run) {
-        atomic_store(&run->stopped, 1);
+        tseed_run_stop(run);
     }
 }
 
@@ -383,9 +383,9 @@ static void stop(seeder_t *seeder)
 
     for (tseed_run_t *run = seeder->parts->runs->tasks; run; run = run->next_run) {
         if (run->task->type == TSEED_TRUNCATE) {
-            atomic_store(&run->stopped, 1);
+            tseed_run_stop(run);
         }
-        run->phase = run->phase == TSEED_RUN_GOING ? TSEED_RUN_LEAVING : run->phase;
+        tseed_ends_leave(run);
     }
     stop_runs(seeder->parts->runs->background);
     wait_for_workers(seeder, now + half);

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
+#include "base/tseed_clock.h"
 #include "board/tseed_traces.h"
+
+#define PIXEL_BYTES_MOST 3 /* until some answers have come: a photograph's */
 
 int64_t tseed_run_count(const tseed_run_t *run)
 {
@@ -42,6 +45,53 @@ int tseed_run_leaves_unchanged(const tseed_run_t *run)
 int tseed_run_is_new(const tseed_run_t *run)
 {
     return run->answers < TSEED_ANSWERS_FIRST;
+}
+
+double tseed_run_pixel_bytes(const tseed_run_t *run)
+{
+    return run->answers > 0 ? run->pixel_bytes : PIXEL_BYTES_MOST;
+}
+
+void tseed_run_begin(tseed_run_t *run, apr_time_t now)
+{
+    run->progress.state = TSEED_RUNNING;
+    if (!run->progress.started) {
+        run->progress.started = tseed_clock_wall(run->task->created);
+    }
+    run->measured_at = now;
+    run->removed_before = run->progress.removed;
+}
+
+void tseed_run_abort(tseed_run_t *run)
+{
+    run->progress.state = TSEED_ABORTED;
+}
+
+void tseed_run_stop(tseed_run_t *run)
+{
+    atomic_store(&run->stopped, 1);
+}
+
+void tseed_run_pause(tseed_run_t *run, apr_time_t until)
+{
+    run->pause_until = until;
+}
+
+void tseed_run_count_from(tseed_run_t *run, int64_t removed)
+{
+    atomic_store(&run->unlinked, 0);
+    run->removed_before = removed;
+}
+
+void tseed_run_measure_from(tseed_run_t *run, apr_time_t now)
+{
+    run->measured_at = now;
+}
+
+void tseed_run_measures_saved(tseed_run_t *run)
+{
+    memset(run->measures, 0, sizeof(run->measures));
+    run->is_measured = 0;
 }
 
 /* Threads beyond what the upstream takes at once wait for it: they do not count. */

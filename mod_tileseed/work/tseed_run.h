@@ -47,86 +47,98 @@ typedef struct {
 
 typedef struct tseed_flight_t tseed_flight_t; /* seeder/tseed_flight.h */
 
+/* In parts, as a job: what is below the name of a room the files of that room write alone
+ * (tests/lint/members.py). The main thread owns all of it but what is shared. */
 typedef struct tseed_run_t {
-    /* set at the claim, read by every thread afterwards */
+    /* what it is: set when the run is made, read by every thread afterwards */
     apr_pool_t *pool;
     tseed_task_t *task;
     tseed_tileset_t tileset;
     tseed_positions_t positions;
-    apr_hash_t *lost; /* the metatiles that the task has given up, pipeline/tseed_ends.c; NULL:
-                       * nobody has asked for them yet */
     const apr_array_header_t *list; /* of tseed_tile_t: the metatiles of a task that retries
                                      * another, by their first tiles; NULL: all of `positions` */
     tseed_book_tileset_t
-        *booked; /* the tile set in the books; workers read its chain of accounts only */
+        *booked;         /* the tile set in the books; workers read its chain of accounts only */
+    const char *gone;    /* why the task can't go on, or NULL */
+    int is_background;   /* the run has no task */
+    int slot;            /* on the board */
+    tseed_view_t *views; /* of TSEED_STORE_IDS; views[i] is of the worker that has number i */
+    apr_time_t begun;    /* monotonic: when this seeder began the task */
 
-    /* shared */
-    _Atomic int stopped;      /* no tile is to be written or removed any more */
-    _Atomic int64_t unlinked; /* files that the REMOVE job under way has removed */
-    tseed_view_t *views;      /* of TSEED_STORE_IDS; views[i] is of the worker that has number i */
-
-    /* owned by the main thread */
-    struct tseed_run_t *next_run;
-    const char *gone;        /* why the task can't go on, or NULL */
-    const char *warning;     /* what its upstream lacks; in the seeder's pool; NULL: nothing */
-    int lacks_layer;         /* that is, a layer */
-    int is_background;       /* the run has no task; the members up to `used` are for it alone */
-    tseed_flight_t *flights; /* metatiles that requests wait for */
-    tseed_flight_t *failed;  /* metatiles that failed and need not be asked for just now */
-    int is_walked;           /* a walk goes through the tile set */
-    apr_time_t used;         /* monotonic: when the run was last asked for */
-    uint64_t recipe;         /* tseed_origins.c; 0: not looked up yet */
-    uint64_t picture;        /* tseed_sharing.c; likewise */
-    tseed_phase_t phase;
+    /* what has come of it: many count, each a member of its own, and say why the task waits */
     tseed_progress_t progress;
-    tseed_counted_t counted; /* what the metrics know of the progress */
-    int64_t removed_before;  /* progress.removed without the REMOVE job under way */
-    int slot;                /* on the board */
-    int terminated;          /* by a client: recorded as such already, only to be confirmed */
-    int64_t next;            /* lowest position that was not handed out */
+
+    /* work/ */
+    _Atomic int stopped;      /* shared: no tile is to be written or removed any more */
+    _Atomic int64_t unlinked; /* shared: files that the REMOVE job under way has removed */
+    int64_t removed_before;   /* progress.removed without the REMOVE job under way */
+    struct tseed_run_t *next_run;
+    tseed_job_t *jobs;                 /* all under way, by sibling */
+    int64_t next;                      /* lowest position that was not handed out */
     uint64_t ahead[TSEED_WINDOW / 64]; /* bit p % TSEED_WINDOW: position p above `next` was */
-    int threads;                       /* seeding threads: the one it owns and those it was lent */
-    int fetching, working;             /* jobs with the fetcher, with workers */
+    tseed_queue_t wanted;              /* checked, to be fetched */
+    tseed_queue_t ready;               /* fetched, to be cut */
+    apr_time_t pause_until;            /* monotonic; the store can't be written */
+    apr_time_t measured_at;            /* monotonic: when the last metatile was finished */
+    int is_measured;                   /* `measures` has something that the database has not */
+    tseed_measure_t measures[TSEED_LEVELS_MAX]; /* by level */
+    int is_doubtful;                            /* what it has written may be lost */
+    int64_t expired; /* tiles that this seeder removed of its pages for the quota */
+
+    /* pipeline/ */
+    tseed_phase_t phase;
+    int fetching;            /* jobs with the fetcher */
     int deriving;            /* those of the working that make pictures of the tiles below */
-    int checking;            /* those of the working that only look what is there */
     int64_t pixels_expected; /* of the answers that are on their way, */
-    double pixel_bytes;      /* and what each of them may take */
+    double pixel_bytes;      /* and what each of them may take, by the answers so far */
     int answers;             /* the first TSEED_ANSWERS_FIRST */
     int is_sizing;           /* the size of requests is about to change */
-    tseed_queue_t wanted;    /* checked, to be fetched */
-    tseed_queue_t ready;     /* fetched, to be cut */
     tseed_job_t *to_retry;   /* to be fetched again, by the time when they are due */
     apr_time_t waits_since;  /* monotonic, on the clock of this process: progress.away_since. 0: the
                               * upstream is not known to be away, or to refuse */
     tseed_refused_t refused;
-    int is_silent;          /* the upstream is there, but does not answer */
-    int is_hung;            /* the store does not answer */
-    int is_behind;          /* its next metatile is with a run that can't go on just now, */
-    int64_t barred_by;      /* or must not be derived before this task, a truncate, is done; 0 */
-    tseed_job_t *jobs;      /* all under way, by sibling */
-    apr_time_t pause_until; /* monotonic; the store can't be written */
-    int pauses;             /* in a row, for the back-off */
+    int is_silent;     /* the upstream is there, but does not answer */
+    int is_hung;       /* the store does not answer */
+    int64_t barred_by; /* its next metatile must not be derived before this task, a truncate, is
+                        * done; 0 */
+    int pauses;        /* in a row, for the back-off */
+    apr_hash_t *lost;  /* the metatiles that the task has given up, pipeline/tseed_ends.c; NULL:
+                        * nobody has asked for them yet */
+    int losses;        /* given up on, not yet in the database */
+    int64_t errors;    /* upstream errors since the last line about them */
+    apr_time_t next_summary;           /* monotonic */
+    char last_cause[TSEED_CAUSE_SIZE]; /* of the last error */
+    char loss_cause[TSEED_CAUSE_SIZE]; /* of the last loss, "" */
+    apr_time_t rated_at;               /* monotonic: when the rate was last taken, … */
+    int64_t rated_tiles;               /* … and how many tiles were processed then */
+    int rates;                         /* of which the rate is the mean */
+
+    /* books/ */
+    int working;                     /* jobs with workers */
+    int checking;                    /* those of the working that only look what is there */
     const tseed_account_t *short_of; /* waits for room there, or NULL */
+    tseed_counted_t counted;         /* what the metrics know of the progress */
     int dirty;                       /* progress has changed since the last checkpoint, or copy */
     tseed_progress_t copied, synced; /* tseed_syncer.c: when the sync under way has begun, and what
                                       * is safe, */
     int is_copied, is_to_save;       /* not yet so, and not yet in the database */
     int is_end_copied, may_end;      /* the same of its end */
-    int is_doubtful;                 /* what it has written may be lost */
-    int unknown;                     /* the last checkpoint has met no such unfinished task */
-    int losses;                      /* given up on, not yet in the database */
-    int64_t expired;                 /* tiles that this seeder removed of its pages for the quota */
-    int64_t errors;                  /* upstream errors since the last line about them */
-    apr_time_t next_summary;         /* monotonic */
-    apr_time_t begun;                /* monotonic: when this seeder began the task */
-    apr_time_t measured_at;          /* monotonic: when the last metatile was finished */
-    int is_measured;                 /* `measures` has something that the database has not */
-    tseed_measure_t measures[TSEED_LEVELS_MAX]; /* by level */
-    apr_time_t rated_at;                        /* monotonic: when the rate was last taken, … */
-    int64_t rated_tiles;                        /* … what was processed then, … */
-    int rates;                                  /* … and how often it was, up to RATES */
-    char last_cause[TSEED_CAUSE_SIZE];          /* of `errors` */
-    char loss_cause[TSEED_CAUSE_SIZE];          /* of the last metatile that was given up */
+    int is_walked;                   /* a walk goes through the tile set */
+    apr_time_t used;                 /* monotonic: when a run of no task was last asked for */
+    uint64_t recipe;                 /* tseed_origins.c; 0: not looked up yet */
+
+    /* savings/ */
+    uint64_t picture; /* tseed_sharing.c; 0: not looked up yet */
+
+    /* seeder/ */
+    const char *warning;     /* what its upstream lacks; in the seeder's pool; NULL: nothing */
+    int lacks_layer;         /* that is, a layer */
+    tseed_flight_t *flights; /* metatiles that requests wait for */
+    tseed_flight_t *failed;  /* metatiles that failed and need not be asked for just now */
+    int threads;             /* seeding threads: the one it owns and those it was lent */
+    int terminated;          /* by a client: recorded as such already, only to be confirmed */
+    int is_behind;           /* its next metatile is with a run that can't go on just now */
+    int unknown;             /* the last checkpoint has met no such unfinished task */
 } tseed_run_t;
 
 /* The runs of the main thread. */
@@ -150,6 +162,30 @@ int tseed_run_leaves_unchanged(const tseed_run_t *run);
 
 /* Whether too few answers have come to know what they take. */
 int tseed_run_is_new(const tseed_run_t *run);
+
+/* Bytes that a pixel of an answer takes, by the answers so far. */
+double tseed_run_pixel_bytes(const tseed_run_t *run);
+
+/* A run begins: its task is RUNNING. now: monotonic. */
+void tseed_run_begin(tseed_run_t *run, apr_time_t now);
+
+/* Sets that the task of a run ends before its time; the caller says why. */
+void tseed_run_abort(tseed_run_t *run);
+
+/* Has workers leave a run at the next file. */
+void tseed_run_stop(tseed_run_t *run);
+
+/* Begins nothing of a run before `until`, monotonic; 0: it may go on. */
+void tseed_run_pause(tseed_run_t *run, apr_time_t until);
+
+/* A REMOVE begins, or is over: `removed` files were removed without one that is under way. */
+void tseed_run_count_from(tseed_run_t *run, int64_t removed);
+
+/* The time before `now` says nothing of how long metatiles take. */
+void tseed_run_measure_from(tseed_run_t *run, apr_time_t now);
+
+/* The database has what was measured. */
+void tseed_run_measures_saved(tseed_run_t *run);
 
 /* Measures a metatile that is finished, by the time since the one before. */
 void tseed_run_measure(tseed_run_t *run, const tseed_job_t *job, apr_time_t now);

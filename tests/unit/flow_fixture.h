@@ -90,9 +90,24 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *all, const tseed_job_what_t *what)
 void tseed_jobs_lend(tseed_jobs_t *all, tseed_job_t *job)
 {
     (void)all;
+    job->run->working++;
+    job->run->checking += job->request.stage == TSEED_STAGE_CHECK;
     for (tseed_job_t *one = job; one; one = one->savings.joined) {
         one->accounts.at_work = 1;
     }
+}
+
+/* A stage is over. */
+static void give_back(tseed_job_t *job)
+{
+    if (job->accounts.at_work) {
+        job->run->working--;
+        job->run->checking -= job->request.stage == TSEED_STAGE_CHECK;
+    }
+    for (tseed_job_t *one = job; one; one = one->savings.joined) {
+        one->accounts.at_work = 0;
+    }
+    job->client->take(job->client->module, job);
 }
 
 void tseed_jobs_doubt(tseed_job_t *leader)
@@ -359,6 +374,11 @@ void tseed_savings_fail(tseed_savings_t *savings, const tseed_job_t *leader)
     (void)savings;
     (void)leader;
     sizes_failed++;
+}
+
+void tseed_savings_count(const tseed_job_t *job)
+{
+    (void)job;
 }
 
 void tseed_savings_renew(tseed_job_t *job)

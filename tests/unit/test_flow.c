@@ -173,23 +173,18 @@ static tseed_job_t *begin_two(tseed_stage_t stage)
     return first;
 }
 
-static void come_back(tseed_job_t *job)
-{
-    job->client->take(job->client->module, job);
-}
-
 static void work(tseed_job_t *job, tseed_stage_t stage, tseed_outcome_t outcome)
 {
     tseed_flow_work(flow, job, stage);
     job->result.outcome = outcome;
-    come_back(job);
+    give_back(job);
 }
 
 static void fetch(tseed_job_t *job, tseed_fetch_result_t result)
 {
     tseed_flow_get(flow, job);
     job->request.transfer.result = result;
-    come_back(job);
+    give_back(job);
 }
 
 static tseed_job_t *take_wanted(void)
@@ -330,7 +325,7 @@ static void test_flow__an_answer_waits_for_a_worker(void **state)
     tseed_flow_get(flow, job);
     assert_int_equal(run.fetching, 1);
     job->request.transfer.result = TSEED_FETCH_OK;
-    come_back(job);
+    give_back(job);
     assert_told("heard 0, prepared 0");
     assert_int_equal(run.fetching, 0);
     assert_int_equal(run.pixels_expected, 0);
@@ -348,7 +343,7 @@ static void test_flow__a_stale_answer_is_fetched_again_without_what_was_made(voi
     tseed_flow_get(flow, job);
     job->result.written[0] = 1;
     job->accounts.is_stale = 1;
-    come_back(job);
+    give_back(job);
     assert_told("heard 0");
     assert_ptr_equal(take_wanted(), job);
     fetch(job, TSEED_FETCH_OK);
@@ -418,7 +413,7 @@ static void test_flow__each_of_joined_jobs_is_judged_by_itself(void **state)
     (void)state;
     tseed_flow_work(flow, first, TSEED_STAGE_CUT);
     second->result.outcome = TSEED_JOB_BAD_ANSWER;
-    come_back(first);
+    give_back(first);
     assert_told("finished 0/2");
     assert_int_equal(booked_jobs, 2);
     assert_ptr_equal(take_wanted(), second); /* by itself it may be a picture */
@@ -447,7 +442,7 @@ static void test_flow__who_is_refused_waits_with_the_answer(void **state)
     first->request.transfer.body = body;
     tseed_flow_work(flow, first, TSEED_STAGE_CUT);
     second->result.outcome = TSEED_JOB_NO_ROOM;
-    come_back(first);
+    give_back(first);
     assert_told("finished 0/2, refused 1, paused 1, prepared 1");
     assert_ptr_equal(tseed_queue_take(&run.ready), second);
     assert_ptr_equal(second->request.transfer.body, body);
@@ -482,7 +477,7 @@ static void test_flow__a_derived_picture_waits_for_a_worker(void **state)
     tseed_flow_get(flow, job);
     assert_int_equal(job->request.stage, TSEED_STAGE_DERIVE);
     assert_int_equal(run.deriving, 1);
-    come_back(job);
+    give_back(job);
     assert_told("prepared 0");
     assert_int_equal(run.deriving, 0);
     assert_int_equal(fetches, 0);

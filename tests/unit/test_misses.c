@@ -257,14 +257,9 @@ static void leave(asker_t *asker)
     asker->end = asker->seeder = -1;
 }
 
-static void take(tseed_job_t *job)
-{
-    job->client->take(job->client->module, job);
-}
-
 static void come_back(tseed_job_t *job)
 {
-    take(job);
+    give_back(job);
     feed();
 }
 
@@ -645,7 +640,7 @@ static void test_misses__say_nothing_when_the_seeder_stops(void **state)
     go_to_cut(&jobs[0]);
     atomic_store(&run.stopped, 1);
     jobs[0].result.outcome = TSEED_JOB_STOPPED;
-    take(&jobs[0]); /* nothing is fed any more */
+    give_back(&jobs[0]); /* nothing is fed any more */
     assert_waits(asker);
     leave(asker);
 }

@@ -137,6 +137,7 @@ static void make_run(int i)
                            .booked = &booked[i],
                            .terminated = 1, /* so that the board has no slot of it */
                            .threads = 4,
+                           .answers = 1,
                            .pixel_bytes = .1};
     tseed_positions_init(&all[i].positions, gridset, &gridset->extent,
                          &(tseed_shape_t){TOP, TOP + 1, 4, 4});

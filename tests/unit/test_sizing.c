@@ -96,6 +96,7 @@ static int begin(void **state)
     init_positions((tseed_derived_t){0, 0});
     run.threads = 4;
     run.pixel_bytes = .1;
+    run.answers = 1;
     tseed_log_sink_set(keep_line, NULL);
     begin_seeder();
     return 0;
