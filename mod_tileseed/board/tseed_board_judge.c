@@ -5,26 +5,29 @@
 
 #include "board/tseed_board_layout.h"
 
+#define COUNT(member, name, wire, is_processed) {progress->member, is_processed},
+
 static const char *judge_counters(const tseed_row_t *row)
 {
     const tseed_progress_t *progress = &row->progress;
-    const int64_t counters[] = {progress->made,     progress->skipped,   progress->removed,
-                                progress->failed,   progress->pruned,    progress->bytes,
-                                progress->requests, progress->failures,  progress->low,
-                                progress->looked,   progress->unchanged, progress->wrong,
-                                progress->shared,   progress->spared,    progress->forgotten};
+    const struct {
+        int64_t value;
+        int is_processed;
+    } counts[] = {TSEED_COUNTS(COUNT){progress->failures, 0}, {progress->low, 0}};
     int64_t left = row->tiles_total;
 
-    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
-        if (counters[i] < 0) {
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        if (counts[i].value < 0) {
             return "has a negative counter";
         }
     }
-    for (size_t i = 0; i < 5; i++) { /* the first five are tiles; their sum might overflow */
-        if (counters[i] > left) {
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) { /* a sum might overflow */
+        const int64_t tiles = counts[i].is_processed ? counts[i].value : 0;
+
+        if (tiles > left) {
             return "has more tiles processed than there are";
         }
-        left -= counters[i];
+        left -= tiles;
     }
     if (progress->low > row->tiles_total) {
         return "has more metatiles finished than tiles";

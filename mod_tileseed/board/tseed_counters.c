@@ -154,17 +154,14 @@ void tseed_counters_service(tseed_board_t *board, tseed_tile_outcome_t outcome)
     add(&board->segment->counters.services[outcome - TSEED_OUTCOMES_OF_TILES], 1);
 }
 
+#define ACT(member, name, ...) [TSEED_ACT_##name] = progress->member,
+
 tseed_counted_t tseed_counted_of(const tseed_progress_t *progress)
 {
-    return (tseed_counted_t){
-        .acts = {[TSEED_ACT_MADE] = progress->made,
-                 [TSEED_ACT_SKIPPED] = progress->skipped - progress->unchanged,
-                 [TSEED_ACT_UNCHANGED] = progress->unchanged,
-                 [TSEED_ACT_REMOVED] = progress->removed,
-                 [TSEED_ACT_FAILED] = progress->failed,
-                 [TSEED_ACT_PRUNED] = progress->pruned},
-        .bytes = progress->bytes,
-    };
+    tseed_counted_t counted = {.acts = {TSEED_TILE_COUNTS(ACT)}, .bytes = progress->bytes};
+
+    counted.acts[TSEED_ACT_SKIPPED] -= progress->unchanged;
+    return counted;
 }
 
 /* Counters never fall: where there is less than before, nothing is counted. */

@@ -9,6 +9,7 @@
 
 #include "ctl/tseed_ctl.h"
 #include "protocol/tseed_escape.h"
+#include "protocol/tseed_task.h"
 #include "tiling/tseed_range.h"
 
 #define WATCH_INTERVAL (2 * APR_USEC_PER_SEC)
@@ -135,14 +136,14 @@ static void print_member(json_object *object, const char *name, const char *temp
     }
 }
 
+#define COUNT(member, name, wire, is_processed) wire " "
+
 void tseed_ctl_run_show(void)
 {
     static const char names[] =
         "id layer gridSetId format type bounds zoomStart zoomStop threadCount state reason "
-        "tilesTotal tilesProcessed tilesMade tilesSkipped tilesUnchanged tilesRemoved tilesFailed "
-        "tilesPruned prunedMetatiles prunedChecked prunedWrong prunedForgotten bytes "
-        "upstreamRequests sharedRequests tilesPerSecond secondsRemaining requestedBy ignored "
-        "created started finished retryOf";
+        "tilesTotal tilesProcessed " TSEED_COUNTS(COUNT) "tilesPerSecond secondsRemaining "
+        "requestedBy ignored created started finished retryOf";
     static const char *const more[][2] = {
         {"derived", "levels {derived.zoomStart} to {derived.zoomStop}"},
         {"requestSize", "{requestSize.width} x {requestSize.height} tiles: {requestSize.reason}"},

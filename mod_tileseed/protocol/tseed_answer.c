@@ -114,7 +114,7 @@ const char *tseed_answer_seed(const tseed_task_t *task, const char *address, apr
 
 /* Tiles a second: as of late while the task runs, on average when it has ended, with all breaks
  * between. 0: not known. A truncate that renames whole levels away ends within milliseconds: less
- * than a second gives no average. Pruned tiles take no time. */
+ * than a second gives no average. */
 static double rate_of(const tseed_progress_t *progress)
 {
     const apr_time_t taken = progress->finished - progress->started;
@@ -123,8 +123,7 @@ static double rate_of(const tseed_progress_t *progress)
         return (double)progress->rate / 1000;
     }
     return progress->started && taken >= APR_USEC_PER_SEC
-               ? (double)(tseed_progress_processed(progress) - progress->pruned) *
-                     APR_USEC_PER_SEC / (double)taken
+               ? (double)tseed_progress_worked(progress) * APR_USEC_PER_SEC / (double)taken
                : 0;
 }
 
@@ -197,21 +196,17 @@ static void add_request_size(tseed_json_t *json, const tseed_progress_t *progres
 static void add_counts(tseed_json_t *json, const tseed_task_t *task,
                        const tseed_progress_t *progress)
 {
+#define COUNT(member, name, wire, is_processed) {wire, progress->member},
+    const struct {
+        const char *wire;
+        int64_t value;
+    } counts[] = {TSEED_COUNTS(COUNT)};
+
     tseed_json_number(json, "tilesTotal", task->tiles_total);
     tseed_json_number(json, "tilesProcessed", tseed_progress_processed(progress));
-    tseed_json_number(json, "tilesMade", progress->made);
-    tseed_json_number(json, "tilesSkipped", progress->skipped);
-    tseed_json_number(json, "tilesUnchanged", progress->unchanged);
-    tseed_json_number(json, "tilesRemoved", progress->removed);
-    tseed_json_number(json, "tilesFailed", progress->failed);
-    tseed_json_number(json, "tilesPruned", progress->pruned);
-    tseed_json_number(json, "prunedMetatiles", progress->spared);
-    tseed_json_number(json, "prunedChecked", progress->looked);
-    tseed_json_number(json, "prunedWrong", progress->wrong);
-    tseed_json_number(json, "prunedForgotten", progress->forgotten);
-    tseed_json_number(json, "bytes", progress->bytes);
-    tseed_json_number(json, "upstreamRequests", progress->requests);
-    tseed_json_number(json, "sharedRequests", progress->shared);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+        tseed_json_number(json, counts[i].wire, counts[i].value);
+    }
     add_request_size(json, progress);
 }
 

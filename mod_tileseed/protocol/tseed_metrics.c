@@ -48,11 +48,8 @@ static const char *const works[] = {
     [TSEED_WORK_REQUEST] = "request",
 };
 
-static const char *const acts[] = {
-    [TSEED_ACT_MADE] = "made",           [TSEED_ACT_SKIPPED] = "skipped",
-    [TSEED_ACT_UNCHANGED] = "unchanged", [TSEED_ACT_REMOVED] = "removed",
-    [TSEED_ACT_FAILED] = "failed",       [TSEED_ACT_PRUNED] = "pruned",
-};
+#define NAME(member, ...) #member,
+static const char *const acts[] = {TSEED_TILE_COUNTS(NAME)};
 
 static const char *const ends[] = {
     [TSEED_END_DONE] = "done",
@@ -191,10 +188,11 @@ static int may_act(int work, int act)
         return work == TSEED_WORK_RESEED;
     case TSEED_ACT_SKIPPED:
         return work != TSEED_WORK_REQUEST;
-    case TSEED_ACT_PRUNED:
-        return work == TSEED_WORK_SEED || work == TSEED_WORK_RESEED;
-    default:
+    case TSEED_ACT_MADE:
+    case TSEED_ACT_FAILED:
         return work != TSEED_WORK_TRUNCATE;
+    default: /* what was saved */
+        return work == TSEED_WORK_SEED || work == TSEED_WORK_RESEED;
     }
 }
 

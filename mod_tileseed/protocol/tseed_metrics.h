@@ -55,16 +55,9 @@ typedef enum {
     TSEED_WORKS
 } tseed_work_kind_t;
 
-/* What became of a tile of a task. */
-typedef enum {
-    TSEED_ACT_MADE,
-    TSEED_ACT_SKIPPED,   /* it was there; of a truncate: it was not */
-    TSEED_ACT_UNCHANGED, /* of a reseed: its answer was as before */
-    TSEED_ACT_REMOVED,
-    TSEED_ACT_FAILED,
-    TSEED_ACT_PRUNED, /* taken to be of the colour above it */
-    TSEED_ACTS
-} tseed_act_t;
+/* What became of a tile of a task: of those skipped, UNCHANGED counts apart. */
+#define TSEED_ACT(member, name, ...) TSEED_ACT_##name,
+typedef enum { TSEED_TILE_COUNTS(TSEED_ACT) TSEED_ACTS } tseed_act_t;
 
 typedef enum { TSEED_END_DONE, TSEED_END_ABORTED, TSEED_END_TERMINATED, TSEED_ENDS } tseed_end_t;
 

@@ -145,39 +145,12 @@ const char *tseed_size_reason(int reason)
                                                                                  : "";
 }
 
-static const char *const reasons[TSEED_REASONS] = {
-    [TSEED_REASON_NONE] = "",
-    [TSEED_REASON_THREAD] = "THREAD",
-    [TSEED_REASON_TASK] = "TASK",
-    [TSEED_REASON_HOST] = "HOST",
-    [TSEED_REASON_CONFIGURATION] = "CONFIGURATION",
-    [TSEED_REASON_BOOKS] = "BOOKS",
-    [TSEED_REASON_AWAY] = "AWAY",
-    [TSEED_REASON_QUIET] = "QUIET",
-    [TSEED_REASON_SILENT] = "SILENT",
-    [TSEED_REASON_REFUSED] = "REFUSED",
-    [TSEED_REASON_STORE] = "STORE",
-    [TSEED_REASON_DATABASE] = "DATABASE",
-    [TSEED_REASON_QUOTA] = "QUOTA",
-    [TSEED_REASON_FREE_SPACE] = "FREE_SPACE",
-    [TSEED_REASON_SYNC] = "SYNC",
-    [TSEED_REASON_LACKS] = "LACKS",
-    [TSEED_REASON_FAILURES] = "FAILURES",
-    [TSEED_REASON_NOTHING_MADE] = "NOTHING_MADE",
-    [TSEED_REASON_FAILURE_LIMIT] = "FAILURE_LIMIT",
-    [TSEED_REASON_GIVEN_UP] = "GIVEN_UP",
-    [TSEED_REASON_EXPIRED] = "EXPIRED",
-    [TSEED_REASON_UNSAFE] = "UNSAFE",
-    [TSEED_REASON_TERMINATED] = "TERMINATED",
-    [TSEED_REASON_CHANGED] = "CHANGED",
-    [TSEED_REASON_LOST] = "LOST",
-    [TSEED_REASON_CRASHED] = "CRASHED",
-    [TSEED_REASON_PRUNED] = "PRUNED",
-};
+#define NAME(name) #name,
+static const char *const reasons[TSEED_REASONS] = {TSEED_REASON_LIST(NAME)};
 
 const char *tseed_reason_name(int code)
 {
-    return code >= 0 && code < TSEED_REASONS ? reasons[code] : "";
+    return code > TSEED_REASON_NONE && code < TSEED_REASONS ? reasons[code] : "";
 }
 
 tseed_reason_t tseed_reason_of(const char *name)
@@ -217,10 +190,11 @@ void tseed_progress_say(tseed_progress_t *progress, tseed_reason_t code, const c
     tseed_progress_tell(progress, code, reason);
 }
 
+#define PROCESSED(member, name, wire, is_processed) +is_processed *progress->member
+
 int64_t tseed_progress_processed(const tseed_progress_t *progress)
 {
-    return progress->made + progress->skipped + progress->removed + progress->failed +
-           progress->pruned;
+    return 0 TSEED_COUNTS(PROCESSED);
 }
 
 int tseed_progress_is_done(const tseed_progress_t *progress, int64_t position)

@@ -65,44 +65,65 @@ typedef enum {
 /* What the reason of a task says, for programs: they never read the sentence. Names are the wire's
  * and the database's. A running task of which nothing is to be said has none, and each other one
  * waits: tseed_reason_is_wait. */
-typedef enum {
-    TSEED_REASON_NONE,
-    TSEED_REASON_THREAD,        /* waits for a thread of TileSeedThreads */
-    TSEED_REASON_TASK,          /* for another task */
-    TSEED_REASON_HOST,          /* for a host that works */
-    TSEED_REASON_CONFIGURATION, /* does not fit this host's configuration, and waits for another */
-    TSEED_REASON_BOOKS,         /* the books are being read */
-    TSEED_REASON_AWAY,          /* its upstream is away, */
-    TSEED_REASON_QUIET,         /* has asked for a pause, */
-    TSEED_REASON_SILENT,        /* does not answer, */
-    TSEED_REASON_REFUSED,       /* refuses the task: its credentials or its layer */
-    TSEED_REASON_STORE,         /* its store can't be used */
-    TSEED_REASON_DATABASE,      /* the state database can't be written */
-    TSEED_REASON_QUOTA,         /* the disk quota is reached */
-    TSEED_REASON_FREE_SPACE,    /* TileSeedMinFree keeps the rest, or it is not known */
-    TSEED_REASON_SYNC,          /* all is made, and the file system can't be synced */
-    TSEED_REASON_LACKS,         /* it goes on; its upstream's capabilities lack something */
-    TSEED_REASON_FAILURES,      /* ended: metatiles failed, */
-    TSEED_REASON_NOTHING_MADE,  /* all of them, */
-    TSEED_REASON_FAILURE_LIMIT, /* too many of them */
-    TSEED_REASON_GIVEN_UP,      /* its upstream was away, or refused it, for too long */
-    TSEED_REASON_EXPIRED,       /* the disk quota has removed some of its tiles */
-    TSEED_REASON_UNSAFE,        /* the file system has lost some of them */
-    TSEED_REASON_TERMINATED,    /* by a client */
-    TSEED_REASON_CHANGED,       /* the configuration it was accepted with is gone */
-    TSEED_REASON_LOST,          /* its list of metatiles is */
-    TSEED_REASON_CRASHED,       /* it has crashed the seeder too often */
-    TSEED_REASON_PRUNED,        /* ended: most of its tiles were taken to be of one colour */
-    TSEED_REASONS
-} tseed_reason_t;
+#define TSEED_REASON_LIST(X)                                                                       \
+    X(NONE)                                                                                        \
+    X(THREAD)              /* waits for a thread of TileSeedThreads */                             \
+    X(TASK)                /* for another task */                                                  \
+    X(HOST)                /* for a host that works */                                             \
+    X(CONFIGURATION)       /* does not fit this host's configuration, and waits for another */     \
+    X(BOOKS)               /* the books are being read */                                          \
+    X(AWAY)                /* its upstream is away, */                                             \
+    X(QUIET)               /* has asked for a pause, */                                            \
+    X(SILENT)              /* does not answer, */                                                  \
+    X(REFUSED)             /* refuses the task: its credentials or its layer */                    \
+    X(STORE)               /* its store can't be used */                                           \
+    X(DATABASE)            /* the state database can't be written */                               \
+    X(QUOTA)               /* the disk quota is reached */                                         \
+    X(FREE_SPACE)          /* TileSeedMinFree keeps the rest, or it is not known */                \
+    X(SYNC)                /* all is made, and the file system can't be synced */                  \
+    X(LACKS)               /* it goes on; its upstream's capabilities lack something */            \
+    X(FAILURES)            /* ended: metatiles failed, */                                          \
+    X(NOTHING_MADE)        /* all of them, */                                                      \
+    X(FAILURE_LIMIT)       /* too many of them */                                                  \
+    X(GIVEN_UP)            /* its upstream was away, or refused it, for too long */                \
+    X(EXPIRED)             /* the disk quota has removed some of its tiles */                      \
+    X(UNSAFE)              /* the file system has lost some of them */                             \
+    X(TERMINATED)          /* by a client */                                                       \
+    X(CHANGED)             /* the configuration it was accepted with is gone */                    \
+    X(LOST)                /* its list of metatiles is */                                          \
+    X(CRASHED)             /* it has crashed the seeder too often */                               \
+    X(PRUNED)              /* ended: most of its tiles were taken to be of one colour */
+#define TSEED_REASON_CODE(name) TSEED_REASON_##name,
+
+typedef enum { TSEED_REASON_LIST(TSEED_REASON_CODE) TSEED_REASONS } tseed_reason_t;
 
 /* A position is begun only if it is less than this above the lowest unfinished position. */
 #define TSEED_WINDOW      4096
 #define TSEED_REASON_SIZE 240
 
+/* The counts of a task that documents tell, in their order: the member of tseed_progress_t, which
+ * is also its column in the database, the name of a constant, its name on the wire, and whether it
+ * counts tiles that are processed. The first ones are what became of a tile, for the metrics. */
+#define TSEED_TILE_COUNTS(X)                                                                       \
+    X(made, MADE, "tilesMade", 1)                                                                  \
+    X(skipped, SKIPPED, "tilesSkipped", 1)                                                         \
+    X(unchanged, UNCHANGED, "tilesUnchanged", 0)                                                   \
+    X(removed, REMOVED, "tilesRemoved", 1)                                                         \
+    X(failed, FAILED, "tilesFailed", 1)                                                            \
+    X(pruned, PRUNED, "tilesPruned", 1)
+#define TSEED_COUNTS(X)                                                                            \
+    TSEED_TILE_COUNTS(X)                                                                           \
+    X(spared, SPARED, "prunedMetatiles", 0)                                                        \
+    X(looked, LOOKED, "prunedChecked", 0)                                                          \
+    X(wrong, WRONG, "prunedWrong", 0)                                                              \
+    X(forgotten, FORGOTTEN, "prunedForgotten", 0)                                                  \
+    X(bytes, BYTES, "bytes", 0)                                                                    \
+    X(requests, REQUESTS, "upstreamRequests", 0)                                                   \
+    X(shared, SHARED, "sharedRequests", 0)
+
 /* How far a task is: plain data without pointers, copied whole between database, board and seeder.
- * Invariant: unchanged <= skipped, wrong <= looked, made + skipped + removed + failed + pruned <=
- * tiles_total, equal when state is DONE. */
+ * Invariant: unchanged <= skipped, wrong <= looked; the tiles processed <= tiles_total, equal when
+ * state is DONE. */
 typedef struct {
     int32_t state; /* tseed_task_state_t */
     uint8_t request_width,
@@ -188,8 +209,12 @@ tseed_reason_t tseed_reason_of(const char *name);
 int tseed_reason_is_wait(int code);
 int tseed_reason_is_upstream(int code);
 
-/* made + skipped + removed + failed + pruned. */
+/* The tiles processed, and those of them that take time: pruned ones don't. */
 int64_t tseed_progress_processed(const tseed_progress_t *progress);
+static inline int64_t tseed_progress_worked(const tseed_progress_t *progress)
+{
+    return tseed_progress_processed(progress) - progress->pruned;
+}
 
 /* Whether a position is finished. */
 int tseed_progress_is_done(const tseed_progress_t *progress, int64_t position);

@@ -19,7 +19,9 @@
 #define DIGITS_OF_WORD 16
 #define WINDOW_WORDS   (TSEED_WINDOW / 64)
 #define WINDOW_DIGITS  (WINDOW_WORDS * DIGITS_OF_WORD)
-#define COUNTERS       18
+#define ONE(member, ...) +1
+#define COUNTS         (0 TSEED_COUNTS(ONE))
+#define COUNTERS       (COUNTS + 5)
 #define MORE_MOST      5
 
 /* ---- bounds ---- */
@@ -173,10 +175,12 @@ tseed_task_t *tseed_record_task_load(tseed_rows_t *rows)
 
 /* ---- progress ---- */
 
+#define PLACE(member, ...) &progress->member,
+
 /* A state or position that can't be is ABORTED or 0. */
 static void progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
 {
-    int64_t low;
+    int64_t *const counts[] = {TSEED_COUNTS(PLACE)}, low;
 
     memset(progress, 0, sizeof(*progress));
     progress->state = tseed_rows_int(rows);
@@ -185,13 +189,13 @@ static void progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
     }
     apr_cpystrn(progress->reason, tseed_rows_text(rows), sizeof(progress->reason));
     progress->reason_code = (uint8_t)tseed_reason_of(tseed_rows_text(rows));
-    tseed_rows_scan(rows, &progress->finished, &progress->made, &progress->skipped,
-                    &progress->removed, &progress->failed, &progress->bytes, &progress->requests,
-                    &progress->failures, &progress->started, &progress->away_since, &low);
+    progress->finished = tseed_rows_int64(rows);
+    for (int i = 0; i < COUNTS; i++) {
+        *counts[i] = tseed_rows_int64(rows);
+    }
+    tseed_rows_scan(rows, &progress->failures, &progress->started, &progress->away_since, &low);
     progress->low = low > 0 ? low : 0;
     window_load(progress->window, tseed_rows_text(rows));
-    tseed_rows_scan(rows, &progress->unchanged, &progress->pruned, &progress->looked,
-                    &progress->wrong, &progress->shared, &progress->spared, &progress->forgotten);
 }
 
 void tseed_record_load(void *data, tseed_rows_t *rows)
@@ -208,24 +212,12 @@ apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_s
 {
     char passed[WINDOW_DIGITS + 1];
     const void *args[COUNTERS + MORE_MOST] = {
-        &progress->made,
-        &progress->skipped,
-        &progress->removed,
-        &progress->failed,
-        &progress->bytes,
-        &progress->requests,
+        TSEED_COUNTS(PLACE)
         &progress->failures,
         &progress->started,
         &progress->away_since,
         &progress->low,
         passed,
-        &progress->unchanged,
-        &progress->pruned,
-        &progress->looked,
-        &progress->wrong,
-        &progress->shared,
-        &progress->spared,
-        &progress->forgotten,
     };
 
     window_save(passed, progress->window);

@@ -8,19 +8,23 @@
 #define UNFINISHED "state IN (0, 1)"
 #define FINISHED   "state IN (-1, 2)"
 
+#define SET_COUNT(member, ...) #member " = %lld, "
 #define SET_COUNTERS                                                                               \
-    "made = %lld, skipped = %lld, removed = %lld, failed = %lld, bytes = %lld,"                    \
-    " requests = %lld, failures = %lld, started = %lld, away_since = %lld, low = %lld,"            \
-    " passed = %s, unchanged = %lld, pruned = %lld, looked = %lld, wrong = %lld,"                  \
-    " shared = %lld, spared = %lld, forgotten = %lld"
+    TSEED_COUNTS(SET_COUNT)                                                                        \
+    "failures = %lld, started = %lld, away_since = %lld, low = %lld, passed = %s"
+
+/* The sum of the tiles that are processed. */
+#define ADD_0(member)
+#define ADD_1(member)                           " + " #member
+#define ADD(member, name, wire, is_processed) ADD_##is_processed(member)
+#define PROCESSED                               "0" TSEED_COUNTS(ADD)
 
 /* A number that comes as text: of a double, apr_dbd's driver for PostgreSQL would write six digits
  * behind the point. */
 #define DOUBLE "CAST(%s AS DOUBLE PRECISION)"
 
 #define STATUS_ROWS                                                                                \
-    "SELECT id, tiles_total, made + skipped + removed + failed + pruned, state FROM task"          \
-    " WHERE " UNFINISHED " AND id > %lld"
+    "SELECT id, tiles_total, " PROCESSED ", state FROM task WHERE " UNFINISHED " AND id > %lld"
 
 /* The plus keeps the index of states out: finding the newest ones by it means to sort them all. */
 #define TASKS_BEFORE                                                                               \

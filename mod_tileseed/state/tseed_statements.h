@@ -6,6 +6,8 @@
 #ifndef TSEED_STATEMENTS_H
 #define TSEED_STATEMENTS_H
 
+#include "protocol/tseed_task.h"
+
 /* In the order in which tseed_record_task_load and tseed_record_progress_load read them. `passed`
  * is the window of finished positions. */
 #define TSEED_TASK_COLUMNS                                                                         \
@@ -13,9 +15,9 @@
     " thread_count, meta_width, meta_height, gutter, retries, retry_wait, failure_limit,"          \
     " tiles_total, gridset_print, store_print, requested_by, created, retry_of, ignored,"          \
     " derived_first, derived_end"
+#define TSEED_COLUMN(member, ...) #member ", "
 #define TSEED_COUNTER_COLUMNS                                                                      \
-    "made, skipped, removed, failed, bytes, requests, failures, started, away_since, low, passed," \
-    " unchanged, pruned, looked, wrong, shared, spared, forgotten"
+    TSEED_COUNTS(TSEED_COLUMN) "failures, started, away_since, low, passed"
 #define TSEED_PROGRESS_COLUMNS "state, reason, reason_code, finished, " TSEED_COUNTER_COLUMNS
 
 #define TSEED_SUM_COLUMNS                                                                          \
