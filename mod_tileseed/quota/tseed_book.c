@@ -155,6 +155,12 @@ int tseed_book_is_bare(const tseed_book_tileset_t *booked)
            !tseed_book_has_files(booked) && !booked->shared_due && !booked->sweep_due;
 }
 
+void tseed_book_set_leaving(tseed_book_t *book, tseed_book_tileset_t *booked, int is_leaving)
+{
+    book->leaving += (unsigned)(is_leaving - booked->is_leaving);
+    booked->is_leaving = is_leaving;
+}
+
 void tseed_book_remove(tseed_book_t *book, tseed_book_tileset_t *booked)
 {
     assert(tseed_book_is_bare(booked));

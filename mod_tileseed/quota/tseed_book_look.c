@@ -208,12 +208,6 @@ tseed_book_tileset_t *tseed_book_least_used(const tseed_book_t *book,
     return least;
 }
 
-void tseed_book_set_leaving(tseed_book_t *book, tseed_book_tileset_t *booked, int is_leaving)
-{
-    book->leaving += (unsigned)(is_leaving - booked->is_leaving);
-    booked->is_leaving = is_leaving;
-}
-
 static int is_leaver(const tseed_book_t *book, const tseed_page_entry_t *entry)
 {
     return entry->flags & TSEED_ENTRY_USED && entry->names > 0 && entry->holds == 0 &&
