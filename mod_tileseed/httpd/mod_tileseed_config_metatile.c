@@ -38,13 +38,13 @@ static const char *read_share(void *member, const tseed_option_t *option, const 
 }
 
 static const tseed_option_t prune_options[] = {
-    TSEED_OPTION("sparse", tseed_read_switch, tseed_prune_config_t, sparse),
-    TSEED_OPTION("check", read_share, tseed_prune_config_t, share),
+    TSEED_OPTION("sparse", tseed_read_switch, tseed_uniform_config_t, sparse),
+    TSEED_OPTION("check", read_share, tseed_uniform_config_t, share),
     {.name = NULL},
 };
 
 /* Reads "off", "uniform" or "uniform=3". */
-static const char *read_choice(tseed_prune_config_t *prune, const char *text, apr_pool_t *pool)
+static const char *read_choice(tseed_uniform_config_t *prune, const char *text, apr_pool_t *pool)
 {
     static const tseed_option_t range = {.highest = DEPTH_MOST};
     const size_t length = strlen(UNIFORM);
@@ -60,9 +60,9 @@ static const char *read_choice(tseed_prune_config_t *prune, const char *text, ap
     return text[length] ? tseed_read_int(&prune->depth, &range, text + length + 1, pool) : NULL;
 }
 
-const char *tseed_set_prune(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+const char *tseed_set_uniform(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
-    tseed_prune_config_t prune = {.depth = DEPTH_DEFAULT, .share = SHARE_DEFAULT};
+    tseed_uniform_config_t prune = {.depth = DEPTH_DEFAULT, .share = SHARE_DEFAULT};
     const char *error = read_choice(&prune, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
     tseed_draft_t *draft;
 
@@ -77,10 +77,10 @@ const char *tseed_set_prune(cmd_parms *cmd, void *dir, const apr_array_header_t 
         error = tseed_options_read(&prune, prune_options, words, 1, cmd->pool);
     }
     if (!error) {
-        error = tseed_draft_say_once(&draft, TSEED_SAID_PRUNE, cmd);
+        error = tseed_draft_say_once(&draft, TSEED_SAID_UNIFORM, cmd);
     }
     if (!error) {
-        draft->layer.prune = prune;
+        draft->layer.uniform = prune;
     }
     return error;
 }

@@ -158,7 +158,7 @@ const command_rec tseed_directives[] = {
                      RULE(IN_LAYER, 1, 1, tseed_set_reseed), ANYWHERE,
                      "changed|all, which tiles a reseed makes again"),
     AP_INIT_RAW_ARGS("TileSeedPrune", tseed_directive,
-                     RULE(IN_LAYER, 1, -1, tseed_set_prune), ANYWHERE,
+                     RULE(IN_LAYER, 1, -1, tseed_set_uniform), ANYWHERE,
                      "off|uniform[=LEVELS] [sparse=off] [check=PERCENT], whether what lies below "
                      "metatiles of one colour is taken to be of that colour"),
     AP_INIT_RAW_ARGS("TileSeedRetries", tseed_directive,

@@ -14,6 +14,7 @@
 #include "base/tseed_text.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_config_upstream.h"
+#include "savings/tseed_together.h"
 #include "source/tseed_source.h"
 #include "store/tseed_store.h"
 #include "tiling/tseed_range.h"
@@ -59,7 +60,7 @@ static const struct {
     {TSEED_SAID_EXPIRES, MEMBER(expires)},
     {TSEED_SAID_ON_MISS, MEMBER(on_miss)},
     {TSEED_SAID_MAX_TILESETS, MEMBER(tilesets_most)},
-    {TSEED_SAID_PRUNE, MEMBER(prune)},
+    {TSEED_SAID_UNIFORM, MEMBER(uniform)},
 };
 
 /* A source that has single tiles gets no metatiles from the defaults: those are for sources that
@@ -353,10 +354,12 @@ static mistake_t finish_derived(const tseed_draft_t *draft, apr_pool_t *pool)
 {
     const tseed_layer_t *layer = &draft->layer;
     mistake_t mistake = {.where = draft->said[TSEED_SAID_DERIVE]};
+    tseed_saving_kind_t other;
+    const char *problem = tseed_together_problem(layer, &other);
 
-    if (layer->derived.end > 0 && layer->prune.is_on) {
-        mistake.sentence = "derived levels are made of tiles of the store, which pruned tiles are "
-                           "not in: TileSeedPrune off is expected in this layer";
+    if (problem) {
+        mistake.sentence = apr_psprintf(pool, "%s: %s is expected in this layer", problem,
+                                        tseed_together_off(other));
     }
     for (int i = 0; !mistake.sentence && i < layer->subsets->nelts; i++) {
         mistake.sentence =

@@ -33,7 +33,7 @@ typedef enum {
     TSEED_SAID_EXPIRES,
     TSEED_SAID_ON_MISS,
     TSEED_SAID_MAX_TILESETS,
-    TSEED_SAID_PRUNE,
+    TSEED_SAID_UNIFORM,
     TSEED_SAID_COUNT
 } tseed_said_t;
 
@@ -119,7 +119,7 @@ tseed_directive_read_t tseed_set_layer, tseed_set_grid, tseed_set_format, tseed_
     tseed_set_failure_limit, tseed_set_expires, tseed_set_on_miss, tseed_set_max_tilesets;
 
 /* mod_tileseed_config_metatile.c */
-tseed_directive_read_t tseed_set_prune;
+tseed_directive_read_t tseed_set_uniform;
 
 /* mod_tileseed_config_upstream.c */
 tseed_directive_read_t tseed_set_source;

@@ -223,7 +223,7 @@ static void dump_derived(const tseed_dump_t *dump, const tseed_derived_t *derive
     }
 }
 
-static void dump_prune(const tseed_dump_t *dump, const tseed_prune_config_t *prune)
+static void dump_prune(const tseed_dump_t *dump, const tseed_uniform_config_t *prune)
 {
     if (prune->is_on) {
         tseed_dump_line(dump, dump_layer_INDENT "TileSeedPrune uniform=%d sparse=%s check=%g",
@@ -238,7 +238,7 @@ static void dump_limits(const tseed_dump_t *dump, const tseed_layer_t *layer)
     dump_kept(dump, layer->kept);
     tseed_dump_line(dump, dump_layer_INDENT "TileSeedReseed %s",
                     layer->reseed_all ? "all" : "changed");
-    dump_prune(dump, &layer->prune);
+    dump_prune(dump, &layer->uniform);
     tseed_dump_line(dump, dump_layer_INDENT "TileSeedRetries %d", layer->retries);
     tseed_dump_line(dump, dump_layer_INDENT "TileSeedFailureLimit %" APR_INT64_T_FMT "%s",
                     layer->failure_limit, layer->failure_is_share ? "%" : "");

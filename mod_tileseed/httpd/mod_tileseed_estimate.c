@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Handler of an estimate: what a seed request would cost, without a task.
  *
- * The handler looks in the store which tiles exist, and in the database which are pruned. If the
+ * The handler looks in the store which tiles exist, and in the database which are spared. If the
  * metatiles are few, it looks at all. Else it looks at a sample of each level, spread evenly over
  * the level.
  */
@@ -42,22 +42,22 @@ typedef struct {
     apr_time_t deadline; /* monotonic */
 } survey_t;
 
-/* A seed or reseed does not ask whether a pruned tile exists; a truncate removes those that do. */
+/* A seed or reseed does not ask whether a spared tile exists; a truncate removes those that do. */
 static void look(const survey_t *survey, tseed_demand_t *demand, int64_t position)
 {
     const tseed_metatile_t metatile = tseed_positions_at(survey->positions, position);
     const int64_t tiles = tseed_range_count(&metatile.wanted);
-    const int is_pruned = tseed_known_prunes(survey->question->known, survey->positions, position);
+    const int is_spared = tseed_known_has(survey->question->known, survey->positions, position);
     uint64_t bits[WORDS] = {0};
 
-    if ((!is_pruned || survey->question->task.type == TSEED_TRUNCATE) &&
+    if ((!is_spared || survey->question->task.type == TSEED_TRUNCATE) &&
         tseed_store_present(survey->store, &metatile.wanted, bits, WORDS) != APR_SUCCESS) {
         return;
     }
     for (int i = 0; i < WORDS; i++) {
         demand->found += __builtin_popcountll(bits[i]);
     }
-    demand->pruned += is_pruned ? tiles : 0;
+    demand->spared += is_spared ? tiles : 0;
     demand->looked += tiles;
     demand->samples++;
 }

@@ -58,7 +58,7 @@ const char *tseed_words_split(apr_array_header_t **words, const char *text, apr_
 /* Cuts "name=value" at the first '='. Returns 0 when there is no name in front of one. */
 int tseed_option_cut(const char **name, const char **value, const char *word, apr_pool_t *pool);
 
-/* A value without the name of its option is a usual slip: TileSeedDerive 0-7. If the word at that
+/* A value without the name of its option is a usual slip: TileSeedKeep 0-7. If the word at that
  * place begins with a digit, returns the sentence that says how it is written, in `pool`; else
  * NULL. */
 const char *tseed_option_apart(const apr_array_header_t *words, int at, const char *name,

@@ -19,7 +19,7 @@ APLOG_USE_MODULE(tileseed);
 #define WAIT_CHANGE APR_USEC_PER_SEC
 #define TRIES       16 /* of a compare-and-set against other clients */
 
-/* The saved configuration, its version, and the directive's value that it was derived from. */
+/* The saved configuration, its version, and the directive's value that it was made from. */
 typedef struct {
     tseed_quota_config_t config;
     int64_t version;

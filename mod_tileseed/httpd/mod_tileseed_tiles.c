@@ -471,7 +471,7 @@ static int send_reason(request_rec *r, const tseed_wanted_t *wanted, const tseed
 }
 
 /* A tile that is known and stored nowhere: its bytes are its entity tag. */
-static int send_pruned(request_rec *r, const tseed_wanted_t *wanted, const char *data,
+static int send_shade(request_rec *r, const tseed_wanted_t *wanted, const char *data,
                        apr_size_t length)
 {
     int status;
@@ -522,7 +522,7 @@ static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descrip
         set_caching(r, UNSTORED_CACHE_CONTROL, UNSTORED_AGE);
         return send_bytes(r, wanted, data, (apr_size_t)found.st_size);
     }
-    return send_pruned(r, wanted, data, (apr_size_t)found.st_size);
+    return send_shade(r, wanted, data, (apr_size_t)found.st_size);
 }
 
 /* Asks the seeder for a tile. The seeder makes the whole metatile, once for all requests that wait
@@ -579,8 +579,8 @@ static int send_judged(request_rec *r, const tseed_wanted_t *wanted, apr_file_t 
     return status;
 }
 
-/* A tile that somebody else has made meanwhile is a hit. DECLINED: only a pruned tile is wanted,
- * and it is none. */
+/* A tile that somebody else has made meanwhile is a hit. DECLINED: only a tile of the colour above
+ * it is wanted, and it is none. */
 static int fetch(request_rec *r, const tseed_wanted_t *wanted, int is_shade_only)
 {
     tseed_reply_t reply;
@@ -636,7 +636,7 @@ static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
     if (layer->on_miss == TSEED_ON_MISS_FETCH && !wanted->is_stored_only) {
         return fetch(r, wanted, 0);
     }
-    if (layer->prune.is_on && !wanted->is_stored_only) {
+    if (layer->uniform.is_on && !wanted->is_stored_only) {
         status = fetch(r, wanted, 1);
     }
     if (status != DECLINED) {

@@ -151,7 +151,7 @@ typedef struct {
     int depth;    /* levels above such a metatile that are of its colour as well */
     int sparse;   /* no tile is ever written there */
     double share; /* percent of the metatiles there that are looked at all the same */
-} tseed_prune_config_t;
+} tseed_uniform_config_t;
 
 typedef enum { TSEED_ON_MISS_FETCH, TSEED_ON_MISS_404, TSEED_ON_MISS_EMPTY } tseed_on_miss_t;
 
@@ -168,7 +168,7 @@ typedef struct tseed_layer_t {
     tseed_source_t source;
     tseed_store_config_t store;
     int reseed_all; /* make tiles again though their answer is as before */
-    tseed_prune_config_t prune;
+    tseed_uniform_config_t uniform;
     int retries;                   /* of a metatile */
     int failure_is_share;          /* failure_limit is a percentage of a task's metatiles */
     int64_t failure_limit;         /* failed metatiles before a task is aborted */

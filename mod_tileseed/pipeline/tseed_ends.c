@@ -743,7 +743,7 @@ static int waits(const tseed_run_t *run, apr_time_t now)
  * monotonic. */
 static void take_rate(tseed_run_t *run, const tseed_display_t *display, apr_time_t now)
 {
-    const int64_t processed = tseed_progress_processed(&run->progress) - run->progress.pruned;
+    const int64_t processed = tseed_progress_worked(&run->progress);
     const double seconds = (double)(now - run->rated_at) / APR_USEC_PER_SEC;
     const double rate = 1000 * (double)(processed - run->rated_tiles) / seconds;
 

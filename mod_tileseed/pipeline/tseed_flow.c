@@ -38,7 +38,7 @@ static tseed_verdict_t judge_answer(const tseed_job_t *job)
                                                                        : TSEED_FLOW_FAILED;
 }
 
-/* A look at a pruned metatile asks the upstream even where all tiles are there. */
+/* A look asks the upstream even where all tiles are there. */
 static int is_all_there(const tseed_job_t *job)
 {
     return !tseed_job_is_look(job) && tseed_job_present(job) + tseed_job_written(job) ==
@@ -155,7 +155,7 @@ void tseed_flow_start(tseed_flow_t *flow, tseed_job_t *list, int is_to_check,
     } else if (is_to_check) {
         tseed_flow_work(flow, tseed_join_chain(list), TSEED_STAGE_CHECK);
     } else {
-        tseed_join_queue(&run->wanted, list, cell);
+        tseed_savings_join(flow->uses.savings, list, cell);
     }
 }
 
@@ -585,7 +585,7 @@ static void worked(tseed_flow_t *flow, tseed_job_t *leader)
         next = tseed_join_pop(job);
         carry_out(&piles, job);
     }
-    tseed_join_queue(&run->wanted, piles.wanted, cell);
+    tseed_savings_join(flow->uses.savings, piles.wanted, cell);
     if (piles.ready) {
         cut_again(&piles);
     }

@@ -53,7 +53,7 @@ static share_t share_of(const tseed_demand_t *demand, tseed_task_type_t type)
     if (type == TSEED_TRUNCATE || demand->looked == 0) {
         return (share_t){.tiles = type == TSEED_TRUNCATE ? 0 : tiles};
     }
-    part = (double)(there + demand->pruned) / (double)demand->looked;
+    part = (double)(there + demand->spared) / (double)demand->looked;
     return (share_t){
         .tiles = tiles - tiles * part,
         .variance = demand->looked == demand->tiles
@@ -137,7 +137,7 @@ static int64_t count_of(double count, const tseed_estimate_t *estimate)
 /* Whether every level with tiles was looked at; sums up what need not be made. */
 static int count_present(tseed_estimate_t *estimate, const tseed_demand_t *demands)
 {
-    double present = 0, pruned = 0;
+    double present = 0, spared = 0;
 
     estimate->counted = 1;
     for (int z = 0; z < TSEED_LEVELS_MAX; z++) {
@@ -150,12 +150,12 @@ static int count_present(tseed_estimate_t *estimate, const tseed_demand_t *deman
             const double tiles = (double)demand->tiles / (double)demand->looked;
 
             present += tiles * (double)demand->found;
-            pruned += tiles * (double)demand->pruned;
+            spared += tiles * (double)demand->spared;
             estimate->counted &= demand->looked == demand->tiles;
         }
     }
     estimate->present = count_of(present, estimate);
-    estimate->pruned = count_of(pruned, estimate);
+    estimate->spared = count_of(spared, estimate);
     return 1;
 }
 
@@ -167,7 +167,7 @@ void tseed_estimate_make(tseed_estimate_t *estimate, tseed_task_type_t type,
     double to_make = 0, there = 0;
     int is_measured = 1, looks_known;
 
-    estimate->present = estimate->pruned = estimate->to_make = -1;
+    estimate->present = estimate->spared = estimate->to_make = -1;
     if (!count_present(estimate, demands) && type == TSEED_SEED) {
         return;
     }
@@ -256,7 +256,7 @@ static void add_members(writer_t *writer, const tseed_estimate_t *estimate,
     add_count(writer, "tiles", estimate->tiles);
     add_count(writer, "metatiles", estimate->metatiles);
     add_count(writer, "tilesPresent", estimate->present);
-    add_count(writer, "tilesPruned", estimate->pruned);
+    add_count(writer, "tilesPruned", estimate->spared);
     add_text(writer, "presentBy",
              estimate->present < 0 ? NULL
              : estimate->counted   ? "count"

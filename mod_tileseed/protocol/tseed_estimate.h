@@ -36,7 +36,7 @@ typedef struct {
     int64_t tiles;   /* exact */
     int64_t looked;  /* tiles that were looked at, … */
     int64_t found;   /* … those of them that exist, … */
-    int64_t pruned;  /* … and those that are taken to be of the colour above them */
+    int64_t spared; /* … and those that are taken to be of the colour above them */
     int64_t samples; /* metatiles that were looked at */
 } tseed_demand_t;
 
@@ -48,8 +48,8 @@ typedef struct {
 typedef struct {
     int64_t tiles, metatiles;
     int64_t present;        /* -1: not known */
-    int64_t pruned;         /* likewise; a tile of a seed or reseed is not present as well */
-    int counted;            /* 0: `present` and `pruned` are a sample's */
+    int64_t spared;         /* likewise; a tile of a seed or reseed is not present as well */
+    int counted;            /* 0: `present` and `spared` are a sample's */
     int64_t to_make;        /* -1: not known */
     int64_t measured_tiles; /* of the levels that are wanted */
     tseed_interval_t bytes, seconds;

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 libtileseed_la_SOURCES += \
+	%D%/tseed_finding_set.c \
+	%D%/tseed_finding_set.h \
 	%D%/tseed_join.c \
 	%D%/tseed_join.h \
 	%D%/tseed_known.c \
 	%D%/tseed_known.h \
 	%D%/tseed_prune.c \
 	%D%/tseed_prune.h \
-	%D%/tseed_pruned_set.c \
-	%D%/tseed_pruned_set.h \
 	%D%/tseed_savings.c \
 	%D%/tseed_savings.h \
 	%D%/tseed_sharing.c \
@@ -16,4 +16,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_sizes.c \
 	%D%/tseed_sizes.h \
 	%D%/tseed_sizing.c \
-	%D%/tseed_sizing.h
+	%D%/tseed_sizing.h \
+	%D%/tseed_together.c \
+	%D%/tseed_together.h

@@ -65,14 +65,45 @@ static tseed_job_t *take_cell(tseed_job_t **list, tseed_cell_shape_t cell)
     return first;
 }
 
-static int is_dense(const tseed_job_t *leader)
+/* The cell that a request is parted by. */
+static tseed_cell_shape_t half_of(const tseed_job_t *leader)
 {
+    const tseed_shape_t *shape = &leader->run->positions.shape;
+
+    return tseed_cells_half(tseed_cells_around(shape, &leader->savings.asked));
+}
+
+/* How many tiles less than a request its halves would ask for. */
+static int64_t vain_of(const tseed_job_t *leader)
+{
+    const tseed_shape_t *shape = &leader->run->positions.shape;
+    const tseed_cell_shape_t half = half_of(leader);
+    tseed_range_t near = leader->metatile.whole, far = {near.z, 0, 0, -1, -1};
+
+    for (const tseed_job_t *job = leader->savings.joined; job; job = job->savings.joined) {
+        const tseed_range_t *whole = &job->metatile.whole;
+
+        if (tseed_cells_share(shape, &leader->metatile.whole, whole, half)) {
+            near = tseed_cells_bound(&near, whole);
+        } else {
+            far = tseed_cells_bound(whole, &far);
+        }
+    }
+    return tseed_range_count(&leader->savings.asked) - tseed_range_count(&near) -
+           tseed_range_count(&far);
+}
+
+static int is_dense(const tseed_job_t *leader, double price)
+{
+    const tseed_shape_t *shape = &leader->run->positions.shape;
     int64_t needed = 0;
 
     for (const tseed_job_t *job = leader; job; job = job->savings.joined) {
         needed += tseed_range_count(&job->metatile.whole);
     }
-    return SHARE_LEAST * needed >= tseed_range_count(&leader->savings.asked);
+    return SHARE_LEAST * needed >= tseed_range_count(&leader->savings.asked) &&
+           (price < 0 || !leader->savings.joined ||
+            (double)vain_of(leader) <= price * shape->meta_width * shape->meta_height);
 }
 
 /* What parts of a request take says nothing of the size that was chosen. */
@@ -84,16 +115,17 @@ static void forget_step(tseed_job_t *leader)
 }
 
 /* A cell is halved at most as often as it has metatiles: the recursion is shallow. */
-void tseed_join_queue(tseed_queue_t *queue, tseed_job_t *list, tseed_cell_shape_t cell)
+void tseed_join_queue(tseed_queue_t *queue, tseed_job_t *list, tseed_cell_shape_t cell,
+                      double price)
 {
     while (list) {
         tseed_job_t *leader = tseed_join_chain(take_cell(&list, cell));
 
-        if (is_dense(leader)) {
+        if (is_dense(leader, price)) {
             tseed_queue_put(queue, leader);
         } else {
             forget_step(leader);
-            tseed_join_queue(queue, leader, tseed_cells_half(cell));
+            tseed_join_queue(queue, leader, half_of(leader), price);
         }
     }
 }
@@ -111,7 +143,7 @@ void tseed_join_part(tseed_queue_t *queue, tseed_job_t *leader)
     for (tseed_job_t *job = leader; job; job = job->savings.joined) {
         job->savings.why = TSEED_SIZE_FAILED;
     }
-    tseed_join_queue(queue, leader, tseed_cells_half(tseed_join_cell(leader)));
+    tseed_join_queue(queue, leader, tseed_cells_half(tseed_join_cell(leader)), -1);
 }
 
 void tseed_join_hand_over(tseed_job_t *job, tseed_job_t *leader)

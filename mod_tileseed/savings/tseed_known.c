@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "books/tseed_origins.h"
-#include "savings/tseed_pruned_set.h"
+#include "savings/tseed_finding_set.h"
 #include "state/tseed_books.h"
 
 #define FINDINGS_MOST (1 << 15) /* a fifth of a second */
@@ -14,12 +14,12 @@
 struct tseed_known_t {
     const tseed_task_t *task;
     tseed_book_tileset_t booked; /* its record alone */
-    tseed_pruned_set_t *set;     /* NULL: nothing is known */
+    tseed_finding_set_t *set;     /* NULL: nothing is known */
 };
 
 static apr_status_t free_set(void *set)
 {
-    tseed_pruned_set_free(set);
+    tseed_finding_set_free(set);
     return APR_SUCCESS;
 }
 
@@ -50,17 +50,17 @@ apr_status_t tseed_known_load(tseed_known_t **known, tseed_state_t *state, const
 
     *known = all;
     all->task = task;
-    if (!tileset->layer->prune.is_on) {
+    if (!tileset->layer->uniform.is_on) {
         return APR_SUCCESS;
     }
     rv = tseed_books_tilesets(state, &records, pool);
     if (rv != APR_SUCCESS || !find_record(all, records, tileset, pool)) {
         return rv;
     }
-    all->set = tseed_pruned_set_create(&all->booked, task->meta_width, task->meta_height,
-                                       tileset->layer->prune.depth);
+    all->set = tseed_finding_set_create(&all->booked, task->meta_width, task->meta_height,
+                                       tileset->layer->uniform.depth);
     apr_pool_cleanup_register(pool, all->set, free_set, apr_pool_cleanup_null);
-    return tseed_pruned_set_load(all->set, state, FINDINGS_MOST, pool);
+    return tseed_finding_set_load(all->set, state, FINDINGS_MOST, pool);
 }
 
 /* Whether the task will rely on a finding. */
@@ -72,7 +72,7 @@ static int is_relied_on(void *baton, const tseed_finding_t *finding)
            (finding->is_clean && finding->range.z >= task->zoom_start);
 }
 
-int tseed_known_prunes(const tseed_known_t *known, const tseed_positions_t *positions,
+int tseed_known_has(const tseed_known_t *known, const tseed_positions_t *positions,
                        int64_t position)
 {
     const tseed_place_t place = tseed_positions_place(positions, position);

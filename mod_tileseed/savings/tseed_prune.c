@@ -13,7 +13,7 @@
 
 #include "base/tseed_clock.h"
 #include "books/tseed_cache.h"
-#include "savings/tseed_pruned_set.h"
+#include "savings/tseed_finding_set.h"
 #include "protocol/tseed_coverage.h"
 #include "tiling/tseed_jump.h"
 #include "work/tseed_run.h"
@@ -25,14 +25,14 @@
 
 #define CELLS 2 /* columns and rows of the book that are asked of a level */
 
-static const tseed_prune_config_t *finder_config_of(const tseed_run_t *run)
+static const tseed_uniform_config_t *finder_config_of(const tseed_run_t *run)
 {
-    return &run->tileset.layer->prune;
+    return &run->tileset.layer->uniform;
 }
 
 /* A metatile, its tiles that were looked at, and the finding that prunes it, or NULL. */
 typedef struct {
-    tseed_pruned_set_t *set;
+    tseed_finding_set_t *set;
     const tseed_job_t *job;
     const tseed_range_t *range;
     int64_t x, y;
@@ -125,11 +125,11 @@ static int is_empty_below(const tseed_cache_t *cache, const site_t *site)
     return tiles == 0;
 }
 
-static void forget(tseed_pruned_set_t *set, tseed_finding_t *finding)
+static void forget(tseed_finding_set_t *set, tseed_finding_t *finding)
 {
     if (finding) {
         tseed_findings_forget(set->findings, finding);
-        tseed_pruned_set_change(set, finding);
+        tseed_finding_set_change(set, finding);
     }
 }
 
@@ -160,7 +160,7 @@ static void set_ground(tseed_finding_t *finding, const tseed_range_t *range, uin
 }
 
 typedef struct {
-    tseed_pruned_set_t *set;
+    tseed_finding_set_t *set;
     uint32_t shade;
 } newer_t;
 
@@ -204,7 +204,7 @@ static void note(const tseed_cache_t *cache, const site_t *site, uint32_t shade)
     }
     finding->task = run->is_background ? 0 : run->task->id;
     tseed_findings_set_hole(site->set->findings, finding, is_hole);
-    tseed_pruned_set_change(site->set, finding);
+    tseed_finding_set_change(site->set, finding);
 }
 
 /* Some tiles are as before, and their colour was not looked at. Where the answer is that of before,
@@ -225,10 +225,10 @@ static void confirm(const tseed_cache_t *cache, const site_t *site, const tseed_
 }
 
 /* The shade of a job's tiles; 0: they have several colours, or there are too many shades. */
-static uint32_t shade_of(tseed_pruned_set_t *set, const tseed_job_t *job)
+static uint32_t shade_of(tseed_finding_set_t *set, const tseed_job_t *job)
 {
     return job->result.plain.colours == TSEED_COLOURS_ONE
-               ? tseed_pruned_set_number(set, job->result.plain.data, job->result.plain.length)
+               ? tseed_finding_set_number(set, job->result.plain.data, job->result.plain.length)
                : 0;
 }
 
@@ -249,7 +249,7 @@ static int is_worth_it(const site_t *site, uint32_t shade)
 
 /* Takes in a CUT that has made tiles of an answer, or has found that they are as before. The book
  * in the cache tells what lies below. */
-static void tseed_finder_take(tseed_pruned_set_t *set, const tseed_cache_t *cache,
+static void tseed_finder_take(tseed_finding_set_t *set, const tseed_cache_t *cache,
                               const tseed_job_t *job)
 {
     const tseed_run_t *run = job->run;
@@ -282,25 +282,25 @@ static void tseed_finder_take(tseed_pruned_set_t *set, const tseed_cache_t *cach
 
 struct tseed_prune_t {
     tseed_savings_uses_t uses;
-    apr_hash_t *sets; /* number of the tile set -> tseed_pruned_set_t */
+    apr_hash_t *sets; /* number of the tile set -> tseed_finding_set_t */
     int has_more;     /* a run was cut short at the last turn */
 };
 
 /* ---- sets ---- */
 
-static const tseed_prune_config_t *config_of(const tseed_run_t *run)
+static const tseed_uniform_config_t *config_of(const tseed_run_t *run)
 {
-    return &run->tileset.layer->prune;
+    return &run->tileset.layer->uniform;
 }
 
-static tseed_pruned_set_t *find(const tseed_prune_t *prune, const tseed_book_tileset_t *booked)
+static tseed_finding_set_t *find(const tseed_prune_t *prune, const tseed_book_tileset_t *booked)
 {
     return apr_hash_get(prune->sets, &booked->number, sizeof(booked->number));
 }
 
 /* Forgets what a truncate that is not done makes out of date. Returns how many of these findings
  * have pruned what lies below them. */
-static int64_t forget_old(tseed_prune_t *prune, tseed_pruned_set_t *set, const char *key)
+static int64_t forget_old(tseed_prune_t *prune, tseed_finding_set_t *set, const char *key)
 {
     tseed_finding_t *finding;
     size_t cursor = 0;
@@ -310,31 +310,31 @@ static int64_t forget_old(tseed_prune_t *prune, tseed_pruned_set_t *set, const c
         if (!finding->is_gone && tseed_cutoff_has(prune->uses.cutoff, key, &finding->range)) {
             forgotten += tseed_finding_prunes(set->findings, finding);
             tseed_findings_forget(set->findings, finding);
-            tseed_pruned_set_change(set, finding);
+            tseed_finding_set_change(set, finding);
         }
     }
-    if (tseed_pruned_set_has_changes(set)) {
+    if (tseed_finding_set_has_changes(set)) {
         prune->uses.session->must_save = prune->uses.session->must_record = 1;
     }
     return forgotten;
 }
 
 /* Enters the set of a tile set. NULL: the database has failed, which is noted. */
-static tseed_pruned_set_t *enter(tseed_prune_t *prune, const tseed_book_tileset_t *booked,
+static tseed_finding_set_t *enter(tseed_prune_t *prune, const tseed_book_tileset_t *booked,
                                  int meta_width, int meta_height, int depth)
 {
     tseed_session_t *session = prune->uses.session;
-    tseed_pruned_set_t *set;
+    tseed_finding_set_t *set;
     apr_status_t rv;
 
     if (!session->state || (session->trouble && tseed_clock_monotonic() < session->retry_at)) {
         return NULL;
     }
-    set = tseed_pruned_set_create(booked, meta_width, meta_height, depth);
-    rv = tseed_pruned_set_load(set, session->state, INT64_MAX, prune->uses.context->scratch);
+    set = tseed_finding_set_create(booked, meta_width, meta_height, depth);
+    rv = tseed_finding_set_load(set, session->state, INT64_MAX, prune->uses.context->scratch);
     if (rv != APR_SUCCESS) {
         tseed_session_fail(session, rv, "read what was pruned");
-        tseed_pruned_set_free(set);
+        tseed_finding_set_free(set);
         return NULL;
     }
     apr_hash_set(prune->sets, &booked->number, sizeof(booked->number), set);
@@ -342,9 +342,9 @@ static tseed_pruned_set_t *enter(tseed_prune_t *prune, const tseed_book_tileset_
 }
 
 /* The set of a run's tile set. NULL: the database has failed. */
-static tseed_pruned_set_t *get(tseed_prune_t *prune, const tseed_run_t *run)
+static tseed_finding_set_t *get(tseed_prune_t *prune, const tseed_run_t *run)
 {
-    tseed_pruned_set_t *set = find(prune, run->booked);
+    tseed_finding_set_t *set = find(prune, run->booked);
 
     if (!set) {
         set = enter(prune, run->booked, run->task->meta_width, run->task->meta_height,
@@ -356,9 +356,9 @@ static tseed_pruned_set_t *get(tseed_prune_t *prune, const tseed_run_t *run)
     return set;
 }
 
-static void clear(tseed_pruned_set_t *set, const tseed_run_t *run)
+static void clear(tseed_finding_set_t *set, const tseed_run_t *run)
 {
-    tseed_pruned_set_clear(set, run->task->meta_width, run->task->meta_height,
+    tseed_finding_set_clear(set, run->task->meta_width, run->task->meta_height,
                            config_of(run)->depth);
     set->recipe = run->booked->record.recipe;
 }
@@ -366,7 +366,7 @@ static void clear(tseed_pruned_set_t *set, const tseed_run_t *run)
 /* Where TileSeedPrune is off nothing stays known. */
 static void leave(tseed_prune_t *prune, const tseed_run_t *run)
 {
-    tseed_pruned_set_t *set = get(prune, run);
+    tseed_finding_set_t *set = get(prune, run);
 
     if (set && tseed_findings_count(set->findings) > 0) {
         clear(set, run);
@@ -374,9 +374,9 @@ static void leave(tseed_prune_t *prune, const tseed_run_t *run)
 }
 
 /* The set as it is by the run's recipe. NULL: TileSeedPrune is off, or the database has failed. */
-static tseed_pruned_set_t *set_of(tseed_prune_t *prune, tseed_run_t *run)
+static tseed_finding_set_t *set_of(tseed_prune_t *prune, tseed_run_t *run)
 {
-    tseed_pruned_set_t *set = config_of(run)->is_on ? get(prune, run) : NULL;
+    tseed_finding_set_t *set = config_of(run)->is_on ? get(prune, run) : NULL;
 
     if (set) {
         tseed_origins_follow(prune->uses.origins, run);
@@ -412,7 +412,7 @@ static tseed_spot_t spot_of(const tseed_run_t *run, int64_t position)
     return (tseed_spot_t){&run->positions, place.block.z, place.x, place.y, 0};
 }
 
-static tseed_jump_t jump_of(const tseed_pruned_set_t *set, tseed_run_t *run)
+static tseed_jump_t jump_of(const tseed_finding_set_t *set, tseed_run_t *run)
 {
     return (tseed_jump_t){
         .findings = set->findings,
@@ -528,7 +528,7 @@ static int go_on(tseed_prune_t *prune, tseed_run_t *run, const tseed_jump_t *jum
 
 int64_t tseed_prune_next(tseed_prune_t *prune, tseed_run_t *run)
 {
-    const tseed_pruned_set_t *set = set_of(prune, run);
+    const tseed_finding_set_t *set = set_of(prune, run);
     tseed_jump_t jump;
     int64_t position;
     int landings = 0;
@@ -554,7 +554,7 @@ int64_t tseed_prune_next(tseed_prune_t *prune, tseed_run_t *run)
 
 int tseed_prune_has(tseed_prune_t *prune, tseed_run_t *run, int64_t position)
 {
-    const tseed_pruned_set_t *set = run->list ? NULL : set_of(prune, run);
+    const tseed_finding_set_t *set = run->list ? NULL : set_of(prune, run);
     tseed_spot_t spot;
 
     if (!set) {
@@ -568,7 +568,7 @@ static void begin(void *saving, tseed_job_t *job)
 {
     tseed_prune_t *prune = saving;
     tseed_run_t *run = job->run;
-    const tseed_pruned_set_t *set = run->list ? NULL : set_of(prune, run);
+    const tseed_finding_set_t *set = run->list ? NULL : set_of(prune, run);
     tseed_landing_t landing;
     tseed_jump_t jump;
 
@@ -576,14 +576,14 @@ static void begin(void *saving, tseed_job_t *job)
         jump = jump_of(set, run);
         tseed_jump_from(&landing, &jump, job->position, 1);
         if (landing.is_look) {
-            job->savings.shade = tseed_pruned_set_shade(set, landing.finding->shade);
+            job->savings.shade = tseed_finding_set_shade(set, landing.finding->shade);
         }
     }
 }
 
 const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, int64_t position)
 {
-    const tseed_pruned_set_t *set = set_of(prune, run);
+    const tseed_finding_set_t *set = set_of(prune, run);
     const tseed_finding_t *above;
     tseed_spot_t spot;
 
@@ -592,7 +592,7 @@ const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, i
     }
     spot = spot_of(run, position);
     above = tseed_findings_above(set->findings, &spot, NULL, NULL);
-    return above ? tseed_pruned_set_shade(set, above->shade) : NULL;
+    return above ? tseed_finding_set_shade(set, above->shade) : NULL;
 }
 
 /* ---- finding ---- */
@@ -600,7 +600,7 @@ const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, i
 /* Forgets a broad finding that one of its first looks has contradicted: the upstream may have been
  * ill when the finding was made. That costs the requests of one level, whose metatiles are found to
  * be of one colour then, each by itself. */
-static void doubt(tseed_pruned_set_t *set, const tseed_job_t *job)
+static void doubt(tseed_finding_set_t *set, const tseed_job_t *job)
 {
     const tseed_jump_t jump = jump_of(set, job->run);
     tseed_finding_t *finding;
@@ -611,7 +611,7 @@ static void doubt(tseed_pruned_set_t *set, const tseed_job_t *job)
         finding = tseed_findings_find(set->findings, landing.finding->range.z, landing.finding->x,
                                       landing.finding->y);
         tseed_findings_forget(set->findings, finding);
-        tseed_pruned_set_change(set, finding);
+        tseed_finding_set_change(set, finding);
     }
 }
 
@@ -619,7 +619,7 @@ static void took(void *saving, tseed_job_t *job)
 {
     tseed_prune_t *prune = saving;
     const tseed_run_t *run = job->run;
-    tseed_pruned_set_t *set = NULL;
+    tseed_finding_set_t *set = NULL;
 
     if (job->result.outcome == TSEED_JOB_OK && !job->savings.is_made_of_shade &&
         config_of(run)->is_on && (!job->savings.shade || job->result.is_wrong)) {
@@ -642,10 +642,10 @@ static int64_t forget_area(void *saving, const tseed_tileset_t *tileset)
     const uint64_t print = tseed_tileset_print(tileset, prune->uses.context->scratch);
     const tseed_book_tileset_t *booked =
         prune->uses.cache->book ? tseed_book_find(prune->uses.cache->book, print) : NULL;
-    tseed_pruned_set_t *set = booked ? find(prune, booked) : NULL;
+    tseed_finding_set_t *set = booked ? find(prune, booked) : NULL;
 
     if (booked && !set) {
-        set = enter(prune, booked, layer->meta_width, layer->meta_height, layer->prune.depth);
+        set = enter(prune, booked, layer->meta_width, layer->meta_height, layer->uniform.depth);
     }
     return set ? forget_old(prune, set, tileset->key) : 0;
 }
@@ -653,19 +653,19 @@ static int64_t forget_area(void *saving, const tseed_tileset_t *tileset)
 static void forget_tileset(void *saving, const tseed_book_tileset_t *booked)
 {
     tseed_prune_t *prune = saving;
-    tseed_pruned_set_t *set = find(prune, booked);
+    tseed_finding_set_t *set = find(prune, booked);
 
     if (set) {
         apr_hash_set(prune->sets, &booked->number, sizeof(booked->number), NULL);
-        tseed_pruned_set_free(set);
+        tseed_finding_set_free(set);
     }
 }
 
 /* ---- saving ---- */
 
-static tseed_pruned_set_t *next(apr_hash_index_t **index)
+static tseed_finding_set_t *next(apr_hash_index_t **index)
 {
-    tseed_pruned_set_t *set = *index ? apr_hash_this_val(*index) : NULL;
+    tseed_finding_set_t *set = *index ? apr_hash_this_val(*index) : NULL;
 
     *index = *index ? apr_hash_next(*index) : NULL;
     return set;
@@ -675,11 +675,11 @@ static int has_changes(const void *saving)
 {
     const tseed_prune_t *prune = saving;
     apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
-    const tseed_pruned_set_t *set;
+    const tseed_finding_set_t *set;
     int changes = 0;
 
     while ((set = next(&index)) != NULL) {
-        changes |= tseed_pruned_set_has_changes(set);
+        changes |= tseed_finding_set_has_changes(set);
     }
     return changes;
 }
@@ -688,11 +688,11 @@ static apr_status_t save(const void *saving)
 {
     const tseed_prune_t *prune = saving;
     apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
-    tseed_pruned_set_t *set;
+    tseed_finding_set_t *set;
     apr_status_t rv = APR_SUCCESS;
 
     while (rv == APR_SUCCESS && (set = next(&index)) != NULL) {
-        rv = tseed_pruned_set_write(set, prune->uses.session->state, prune->uses.context->scratch);
+        rv = tseed_finding_set_write(set, prune->uses.session->state, prune->uses.context->scratch);
     }
     return rv;
 }
@@ -701,10 +701,10 @@ static void saved(const void *saving)
 {
     const tseed_prune_t *prune = saving;
     apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
-    tseed_pruned_set_t *set;
+    tseed_finding_set_t *set;
 
     while ((set = next(&index)) != NULL) {
-        tseed_pruned_set_saved(set);
+        tseed_finding_set_saved(set);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "savings/tseed_prune.h"
 #include "savings/tseed_sharing.h"
 #include "savings/tseed_sizing.h"
+#include "savings/tseed_together.h"
 #include "tiling/tseed_range.h"
 
 struct tseed_savings_t {
@@ -48,12 +49,19 @@ static int waits_for_below(const tseed_run_t *run, int z)
     return job != NULL;
 }
 
+/* Whether a request for several metatiles leaves a position out. */
+static int stands_alone(tseed_savings_t *savings, tseed_run_t *run, int64_t position)
+{
+    return tseed_together_how(TSEED_JOINED, TSEED_PRUNED) != TSEED_BOTH &&
+           tseed_prune_has(savings->prune, run, position);
+}
+
 static tseed_choice_t choose(tseed_savings_t *savings, tseed_run_t *run, int64_t position)
 {
     const tseed_metatile_t metatile = tseed_run_metatile(run, position);
     tseed_cell_shape_t before = {0, 0};
 
-    if (tseed_prune_has(savings->prune, run, position)) {
+    if (stands_alone(savings, run, position)) {
         return (tseed_choice_t){{1, 1}, -1, TSEED_SIZE_ALONE}; /* a look */
     }
     if (tseed_sizing_may_join(savings->sizing, run, metatile.whole.z)) {
@@ -81,7 +89,7 @@ static void pick(tseed_request_t *request, tseed_savings_t *savings, tseed_run_t
         const int64_t other = request->positions[i];
 
         if (other == position ||
-            (tseed_run_is_free(run, other) && !tseed_prune_has(savings->prune, run, other))) {
+            (tseed_run_is_free(run, other) && !stands_alone(savings, run, other))) {
             request->positions[request->count++] = other;
         }
     }
@@ -138,6 +146,15 @@ void tseed_savings_renew(tseed_job_t *job)
     job->savings.shade = NULL;
 }
 
+void tseed_savings_join(tseed_savings_t *savings, tseed_job_t *list, tseed_cell_shape_t cell)
+{
+    if (list) {
+        tseed_join_queue(
+            &list->run->wanted, list, cell,
+            tseed_sizing_overhead(savings->sizing, list->run, list->metatile.whole.z));
+    }
+}
+
 int tseed_savings_ask(tseed_savings_t *savings, tseed_job_t *leader, int address)
 {
     int is_shared;
@@ -164,7 +181,8 @@ tseed_shared_request_t *tseed_savings_partner(tseed_savings_t *savings, tseed_jo
 {
     tseed_range_t asked = leader->savings.asked;
     tseed_shared_request_t *request =
-        tseed_savings_derives(leader)
+        tseed_savings_derives(leader) &&
+                tseed_together_how(TSEED_SHARED, TSEED_DERIVED) != TSEED_BOTH
             ? NULL
             : tseed_sharing_find(savings->sharing, leader, &asked, address);
 
@@ -226,7 +244,7 @@ void tseed_savings_count(const tseed_job_t *job)
 {
     tseed_progress_t *progress = &job->run->progress;
 
-    progress->pruned += job->result.pruned;
+    progress->pruned += job->result.alike;
     if (job->savings.shade && job->request.stage == TSEED_STAGE_CUT) {
         progress->looked++;
         progress->wrong += job->result.is_wrong;

@@ -97,6 +97,10 @@ int tseed_savings_paint(tseed_savings_t *savings, tseed_job_t *job);
 /* What was known of a job is out of date: it is no look any more. */
 void tseed_savings_renew(tseed_job_t *job);
 
+/* Parts jobs of one cell of shape `cell`, which are to be fetched, into requests that ask for
+ * little in vain, and puts them into their run's `wanted`. NULL: there are none. */
+void tseed_savings_join(tseed_savings_t *savings, tseed_job_t *list, tseed_cell_shape_t cell);
+
 /* A request for the tiles of a job and of those that it leads goes out to an address of its source.
  * job->url is set. Sets what the answer is to be compared with, and how long it may take. Returns
  * whether other runs may take the answer. */
@@ -129,7 +133,7 @@ void tseed_savings_came(tseed_savings_t *savings, const tseed_job_t *leader);
  * or, when the book has it, what a CUT says of colours and origins. */
 void tseed_savings_took(tseed_savings_t *savings, tseed_job_t *job);
 
-/* Counts in the progress of its run what a job that is finished has found as a look. */
+/* Counts what a job that is finished has found, if it was a look. */
 void tseed_savings_count(const tseed_job_t *job);
 
 /* A request for several metatiles has failed, with its cause, for what may be its size. */

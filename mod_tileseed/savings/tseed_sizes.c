@@ -19,6 +19,7 @@
 #define UNKNOWN_FACTOR 1.25 /* an unknown size is expected to cost so much more */
 #define WORSE          2    /* times the cost of the chosen step: no reason to keep to a size */
 #define SECONDS_LEAST  1e-6 /* of an answer: a cost is more than 0 */
+#define OVERHEAD_MOST  64 /* metatiles, of a request that costs nearly nothing else */
 #define PATIENCE_FIRST 16
 #define PATIENCE_MOST  1024
 
@@ -427,6 +428,29 @@ int tseed_sizes_for_rest(const tseed_sizes_t *sizes, int step, double rest, int 
         }
     }
     return best;
+}
+
+/* A request for n metatiles takes overhead + n x cost: two known steps say both. */
+double tseed_sizes_overhead(const tseed_sizes_t *sizes)
+{
+    const int known = sizes->chosen;
+    const double cost = sizes->steps[known].cost;
+    double overhead, each;
+    int other = 0;
+
+    while (other < TSEED_SIZES_STEPS && (other == known || sizes->steps[other].cost <= 0)) {
+        other++;
+    }
+    if (other == TSEED_SIZES_STEPS || cost <= 0) {
+        return -1;
+    }
+    overhead = (sizes->steps[other].cost - cost) /
+               (1 / metatiles_of(other) - 1 / metatiles_of(known));
+    each = cost - overhead / metatiles_of(known);
+    if (overhead <= 0) {
+        return 0;
+    }
+    return each > 0 ? overhead / each : OVERHEAD_MOST;
 }
 
 double tseed_sizes_weight(const tseed_sizes_t *sizes, int step)

@@ -82,6 +82,9 @@ int tseed_sizes_take(tseed_sizes_t *sizes, int step, int metatiles, double secon
  * requests smaller. */
 int tseed_sizes_fail(tseed_sizes_t *sizes, int step);
 
+/* What a request costs beyond its metatiles, in metatiles. Below 0: not known. */
+double tseed_sizes_overhead(const tseed_sizes_t *sizes);
+
 /* How much longer a request of a step takes than one for a metatile. Below 0: not known. */
 double tseed_sizes_weight(const tseed_sizes_t *sizes, int step);
 

@@ -17,6 +17,7 @@
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
 #include "savings/tseed_sizes.h"
+#include "savings/tseed_together.h"
 #include "state/tseed_books.h"
 
 #define NOTE          "sizes"
@@ -277,7 +278,10 @@ static tseed_size_reason_t hindrance(const tseed_sizing_t *sizing, const tseed_r
     if (tseed_board_crashes_of(sizing->context->board, run->task->id) > 0) {
         return TSEED_SIZE_CRASHED;
     }
-    return tseed_run_derives(run, z) ? TSEED_SIZE_ALONE : TSEED_SIZE_FIXED;
+    return tseed_run_derives(run, z) &&
+                   tseed_together_how(TSEED_JOINED, TSEED_DERIVED) != TSEED_BOTH
+               ? TSEED_SIZE_ALONE
+               : TSEED_SIZE_FIXED;
 }
 
 int tseed_sizing_may_join(const tseed_sizing_t *sizing, const tseed_run_t *run, int z)
@@ -367,6 +371,19 @@ static tseed_sizes_t *chosen_by(tseed_sizing_t *sizing, const tseed_job_t *leade
     }
     *entry = entry_of(sizing, leader->run);
     return (*entry)->is_begun[z] ? &(*entry)->levels[z] : NULL;
+}
+
+double tseed_sizing_overhead(tseed_sizing_t *sizing, const tseed_run_t *run, int z)
+{
+    const entry_t *entry;
+
+    if (run->is_background || run->tileset.layer->most_width == 0) {
+        return -1;
+    }
+    entry = entry_of(sizing, run);
+    return entry->is_begun[z] && entry->levels[z].is_known
+               ? tseed_sizes_overhead(&entry->levels[z])
+               : -1;
 }
 
 /* ---- requests ---- */

@@ -32,6 +32,10 @@ void tseed_sizing_bound(tseed_sizing_t *sizing, const char *layer, int width, in
 tseed_choice_t tseed_sizing_choose(tseed_sizing_t *sizing, const tseed_run_t *run, int64_t position,
                                    tseed_cell_shape_t before);
 
+/* What a request of a run costs beyond its metatiles of a level, in metatiles. Below 0: not known.
+ */
+double tseed_sizing_overhead(tseed_sizing_t *sizing, const tseed_run_t *run, int z);
+
 /* Whether a run may join metatiles of a level into one request, whoever chooses which. */
 int tseed_sizing_may_join(const tseed_sizing_t *sizing, const tseed_run_t *run, int z);
 

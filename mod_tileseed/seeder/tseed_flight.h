@@ -81,7 +81,7 @@ void tseed_flight_drop_late(const tseed_waiters_t *shared, tseed_flight_t *fligh
 void tseed_flight_tell(const tseed_waiters_t *shared, tseed_flight_t *flight,
                        const tseed_reply_t *reply);
 
-/* Answers the waiters whose tiles were made, where others of a derived metatile can't be. */
+/* Answers the waiters whose tiles were made, where others of the metatile can't be. */
 void tseed_flight_tell_made(const tseed_waiters_t *shared, tseed_flight_t *flight,
                             const tseed_reply_t *reply);
 

@@ -82,7 +82,7 @@ static inline tseed_reply_t tseed_miss_reply(tseed_miss_outcome_t outcome, int s
 apr_status_t tseed_miss_open(int ends[2], int most);
 
 /* Asks for a tile and waits, for TSEED_MISS_TIMEOUT at most. If a seeder ends without an answer,
- * the next seeder is asked. *tile is a descriptor with PASSED and PRUNED, which the caller closes,
+ * the next seeder is asked. *tile is a descriptor with PASSED and SHADE, which the caller closes,
  * and -1 otherwise. Failures on the way become BUSY. Child, any thread. */
 void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
                     const tseed_question_t *question, const tseed_cancel_t *cancel);

@@ -329,7 +329,7 @@ static int answer_shade(tseed_misses_t *misses, const tseed_question_t *question
                              tseed_miss_reply(TSEED_MISS_REFUSED, BUSY_SECONDS, "it was not made"));
         return 1;
     }
-    if (!shade || !run->tileset.layer->prune.sparse) {
+    if (!shade || !run->tileset.layer->uniform.sparse) {
         return 0;
     }
     file = tseed_unstored_file(shade->data, shade->length);

@@ -24,7 +24,7 @@
 #include "state/tseed_hosts.h"
 
 #define TICK           APR_USEC_PER_SEC
-#define PRUNE_EVERY    60                     /* ticks */
+#define TRIM_EVERY    60                     /* ticks */
 #define VALIDATE_EVERY 10                     /* ticks */
 #define SYNC_MOST      (2 * APR_USEC_PER_SEC) /* at the end */
 
@@ -248,8 +248,8 @@ static void tick(seeder_t *seeder)
     if (seeder->parts->context->ticks % VALIDATE_EVERY == 0) {
         validate_board(seeder);
     }
-    if (++seeder->parts->context->ticks % PRUNE_EVERY == 1 && !seeder->parts->session->trouble) {
-        tseed_state_prune(
+    if (++seeder->parts->context->ticks % TRIM_EVERY == 1 && !seeder->parts->session->trouble) {
+        tseed_state_trim(
             seeder->parts->session->state, settings->history_most,
             tseed_calendar_least(&seeder->parts->context->calendar, apr_time_now(), now) -
                 settings->history_age);

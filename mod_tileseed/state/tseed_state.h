@@ -238,6 +238,6 @@ apr_status_t tseed_state_measure_add(tseed_state_t *state, const char *tileset, 
 
 /* Forgets finished tasks (and their failures) beyond the newest `most` or older than `before`, at
  * most a few hundred a call. */
-apr_status_t tseed_state_prune(tseed_state_t *state, int64_t most, apr_time_t before);
+apr_status_t tseed_state_trim(tseed_state_t *state, int64_t most, apr_time_t before);
 
 #endif

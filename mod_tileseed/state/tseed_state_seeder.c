@@ -7,8 +7,8 @@
 #include "state/tseed_work.h"
 
 #define CHUNK      256                /* tasks that are read at a time */
-#define PRUNE_MOST 500                /* tasks a call … */
-#define PRUNE_ROWS 5000               /* … and about as many failures */
+#define TRIM_MOST 500                /* tasks a call … */
+#define TRIM_ROWS 5000               /* … and about as many failures */
 #define LOG_MOST   (16 * 1024 * 1024) /* bytes that a stop has time for */
 
 /* ---- the end ---- */
@@ -308,7 +308,7 @@ apr_status_t tseed_state_failure_add(tseed_state_t *state, const tseed_failure_t
 typedef struct {
     int64_t most;
     apr_time_t before;
-} prune_t;
+} trim_t;
 
 static apr_status_t forget(tseed_state_t *state, int64_t id, int *failures)
 {
@@ -325,10 +325,10 @@ static apr_status_t forget(tseed_state_t *state, int64_t id, int *failures)
                              : rv;
 }
 
-static apr_status_t prune(tseed_state_t *state, void *baton)
+static apr_status_t trim(tseed_state_t *state, void *baton)
 {
-    const prune_t *call = baton;
-    const int64_t bound = PRUNE_MOST;
+    const trim_t *call = baton;
+    const int64_t bound = TRIM_MOST;
     int64_t last = 0;
     tseed_rows_t rows;
     int failures = 0;
@@ -340,13 +340,13 @@ static apr_status_t prune(tseed_state_t *state, void *baton)
     }
     rv = tseed_database_select(&rows, &state->db, TSEED_SQL_HISTORY_BEYOND,
                                (const void *[]){&last, &call->before, &bound}, state->scratch);
-    while (rv == APR_SUCCESS && failures < PRUNE_ROWS && tseed_rows_next(&rows)) {
+    while (rv == APR_SUCCESS && failures < TRIM_ROWS && tseed_rows_next(&rows)) {
         rv = forget(state, tseed_rows_int64(&rows), &failures);
     }
     return rv;
 }
 
-apr_status_t tseed_state_prune(tseed_state_t *state, int64_t most, apr_time_t before)
+apr_status_t tseed_state_trim(tseed_state_t *state, int64_t most, apr_time_t before)
 {
-    return tseed_work_write(state, prune, &(prune_t){most, before});
+    return tseed_work_write(state, trim, &(trim_t){most, before});
 }

@@ -124,13 +124,13 @@ static apr_status_t rename_away(int root, const char *path, int level, int remov
     return rc == 0 ? APR_SUCCESS : APR_ENOTIMPL;
 }
 
-static void prune_above(tseed_store_t *store)
+static void drop_empty_above(tseed_store_t *store)
 {
     char *slash = strrchr(store->path, '/');
 
     if (slash) {
         *slash = '\0';
-        tseed_view_prune(store, store->path);
+        tseed_view_drop_empty(store, store->path);
     }
 }
 
@@ -174,7 +174,7 @@ static apr_status_t detach_folder(tseed_remnant_t *remnant, survey_t *survey, in
     }
     tseed_watch_end(&watch);
     if (rv == APR_SUCCESS) {
-        prune_above(store);
+        drop_empty_above(store);
     }
     return rv;
 }

@@ -388,7 +388,7 @@ apr_status_t tseed_store_shared_sweep(tseed_effect_t *effect, tseed_store_t *sto
     apr_status_t rv = each_master(store, sweep_master, effect);
 
     if (effect->files < 0) {
-        tseed_view_prune(store, store->links);
+        tseed_view_drop_empty(store, store->links);
     }
     return rv;
 }

@@ -312,7 +312,7 @@ int tseed_view_is_stopped(const tseed_stop_t *stop)
     return tseed_deadline_has_passed() || (stop && stop->ask(stop->baton));
 }
 
-void tseed_view_prune(tseed_store_t *store, const char *path)
+void tseed_view_drop_empty(tseed_store_t *store, const char *path)
 {
     char *rest = strcpy(store->other_path, path);
     char *slash = rest;

@@ -123,7 +123,7 @@ void tseed_view_shared_changed_locked(const tseed_store_t *store, const struct s
 
 /* Removes that directory below the root and those above it, as far as they are empty. `path` is not
  * store->other_path. */
-void tseed_view_prune(tseed_store_t *store, const char *path);
+void tseed_view_drop_empty(tseed_store_t *store, const char *path);
 
 /* Whether the caller said to stop, or the deadline of the process has passed; `stop` may be NULL.
  */

@@ -69,7 +69,7 @@ static tseed_metatiles_t look_at(const source_t *source, unsigned i, unsigned co
 
 /* ---- obstacles ---- */
 
-/* Calls with each rectangle that is no part of what is pruned below the finding: looks, and holes
+/* Calls with each rectangle that is no part of what is passed below the finding: looks, and holes
  * that are deeper than the finding. Returns the sum. */
 typedef int obstacle_t(void *data, const tseed_metatiles_t *obstacle);
 

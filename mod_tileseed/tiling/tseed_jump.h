@@ -23,7 +23,7 @@
 
 #define TSEED_LOOKS_MOST 16
 
-/* Says of a finding that prunes: 0: not for this task; else a class. A run has findings of one
+/* Says of a finding that decides: 0: not for this task; else a class. A run has findings of one
  * class. */
 typedef int tseed_jump_class_t(void *baton, const tseed_finding_t *finding);
 

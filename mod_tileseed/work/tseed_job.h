@@ -150,7 +150,7 @@ typedef struct {
     tseed_drawn_t drawn;          /* of DERIVE */
     uint64_t below;               /* of a derived metatile: of the tiles that its picture is of */
     int is_wrong;                 /* of a look: the tiles are of another colour */
-    int64_t pruned;               /* tiles that were looked at and are of that colour */
+    int64_t alike;                /* tiles that were looked at and are of that colour */
     int64_t made, skipped, bytes; /* bytes: of all that is written */
     uint64_t present[TSEED_METATILE_TILES_MAX / 64]; /* which wanted tiles exist and stay: of CHECK,
                                                       * and in a reseed of CUT */
@@ -200,7 +200,7 @@ typedef struct {
     uint8_t why;   /* likewise: tseed_size_reason_t */
     double weight; /* likewise: of the request, as tseed_transfer_t has it */
     int follows;   /* likewise: the answer of another run's request, savings/tseed_sharing.h */
-    const tseed_shade_t *shade; /* the colour it is taken to be of, see tseed_prune.c; NULL: none */
+    const tseed_shade_t *shade; /* the colour it is taken to be of, see savings/; NULL: none */
     int is_made_of_shade;       /* CUT makes its tiles of that, and needs no answer; else CUT looks
                                  * whether they are of that colour, and stores them if not */
 } tseed_job_savings_t;
@@ -294,8 +294,8 @@ void tseed_job_forget_made(tseed_job_t *job);
 /* What a job has changed is in the book: it is not to be booked once more. */
 void tseed_job_booked(tseed_job_t *job);
 
-/* Whether the job looks at a pruned metatile. It asks the upstream even if all its tiles are there.
- */
+/* Whether the job looks at a metatile below a finding. It asks the upstream even if all its tiles
+ * are there. */
 int tseed_job_is_look(const tseed_job_t *job);
 
 /* Whether its answer must have a body, also where nothing has changed. */

@@ -304,7 +304,7 @@ static int is_of_shade(const char **error, tseed_cutter_t *cutter, tseed_job_t *
     return 1;
 }
 
-/* Looks at a pruned metatile. Nothing is stored of what is as it was taken to be. */
+/* Looks at a metatile below a finding. Nothing is stored of what is as it was taken to be. */
 static void look(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
                  apr_pool_t *scratch)
 {
@@ -312,7 +312,7 @@ static void look(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
 
     if (!job->result.is_wrong && is_of_shade(&error, cutter, job, scratch)) {
         job->result.skipped = tseed_job_present(job);
-        job->result.pruned = tseed_range_count(&job->metatile.wanted) - job->result.skipped;
+        job->result.alike = tseed_range_count(&job->metatile.wanted) - job->result.skipped;
     } else if (error) {
         bad_answer(job, error);
     } else {
@@ -321,7 +321,7 @@ static void look(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
     }
 }
 
-/* Makes the tiles of a pruned metatile that requests wait for. */
+/* Makes the tiles of a metatile below a finding that requests wait for. */
 static void make_of_shade(tseed_store_t *store, tseed_job_t *job)
 {
     const tseed_range_t *wanted = &job->metatile.wanted;

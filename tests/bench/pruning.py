@@ -7,6 +7,7 @@
     --filled            countries without outlines, which show what is smaller than a pixel
     --box A,B,C,D       seeds inside of these bounds alone, in EPSG:3857
     --levels N          lets the module prune as well, with uniform=N
+    --runs N            no truth: the times of TileSeedMetatile auto with and without uniform=1
 
 MapServer (FastCGI) draws the map of the demo; ogr2ogr and shptree make a file with an index of its
 countries. One or two seeds follow:
@@ -17,6 +18,11 @@ countries. One or two seeds follow:
    tile of it is not of the colour above it.
 2. With `uniform=N check=100` and metatiles of 1x1, by the module: its own counts.
 
+With --runs, N seeds with `auto` alone and N with `uniform=1` take turns, each of an empty cache
+with link-uniform=on. The medians of their times are compared, and each tile of the last two caches:
+tiles of both must show the same pixels, and a tile that only `auto` alone has must be of the one
+colour of the tile above it.
+
 TILESEED_MODULE names the module.
 """
 import argparse
@@ -24,6 +30,7 @@ import collections
 import contextlib
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -189,6 +196,73 @@ def measure(zoom, box, levels):
               f'{document["prunedWrong"]} were wrong')
 
 
+# The times
+
+def above_in(cache, tile):
+    """The path of the lowest tile above one that a cache has."""
+    z, x, y = tile
+    while z > 0:
+        z, x, y = z - 1, x // 2, y // 2
+        path = cache / geowebcache_path('bench', GRID, 'png', (z, x, y))
+        if path.exists():
+            return path
+    raise AssertionError(f'nothing lies above {tile}')
+
+
+def pixels(path):
+    """What a tile shows."""
+    return Image.open(path).convert('RGBA').tobytes()
+
+
+def differ(whole, sparse, tiles):
+    """(pruned tiles, wrong ones, tiles of both, those that differ)."""
+    pruned = wrong = both = other = 0
+    same = set()
+    for tile in tiles:
+        name = geowebcache_path('bench', GRID, 'png', tile)
+        mine, theirs = sparse / name, whole / name
+        has = mine.exists()
+        pruned, both = pruned + (not has), both + has
+        mine = mine if has else above_in(sparse, tile)
+        pair = mine.stat().st_ino, theirs.stat().st_ino
+        if pair not in same:
+            if mine.read_bytes() == theirs.read_bytes() or pixels(mine) == pixels(theirs):
+                same.add(pair)
+            else:
+                wrong, other = wrong + (not has), other + has
+    return pruned, wrong, both, other
+
+
+def race(zoom, box, runs):
+    """Seeds by turns, and the comparison."""
+    tiles = GRIDS[GRID].between(0, zoom, box)
+    times = {'off': [], 'uniform=1': []}
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(
+            prefix='tileseed-bench-', dir=MEMORY)))
+        folder.chmod(0o755)
+        upstream = Map()
+        stack.callback(upstream.close)
+        rig = Rig(upstream, folder)
+        for prune in list(times) * runs:
+            case = Case('map', zoom, links=True, in_flight=4, metatile='auto', prune=prune)
+            more = {'bounds': coords(*box)} if box else {}
+            with Tileseed(rig, case) as ours:
+                seconds = ours.seed(**more).seconds
+                document = ours.httpd.get('/rest/tasks/1.json').json()
+            times[prune].append(seconds)
+            print(f'{prune}: {seconds:.1f} s, {document["tilesMade"]} tiles made, '
+                  f'{document["tilesPruned"]} pruned, {document["upstreamRequests"]} requests, '
+                  f'{document["prunedChecked"]} looks, {document["prunedWrong"]} wrong', flush=True)
+            kept = folder / prune
+            shutil.rmtree(kept, ignore_errors=True)
+            (folder / 'cache').rename(kept)
+        alone, both = (statistics.median(some) for some in times.values())
+        print(f'ratio {both / alone:.3f}', flush=True)
+        print('{} tiles pruned, {} of them wrong; {} of both, {} differ'.format(
+            *differ(folder / 'off', folder / 'uniform=1', tiles)))
+
+
 def options():
     """The command line."""
     parser = argparse.ArgumentParser()
@@ -197,6 +271,7 @@ def options():
     parser.add_argument('--filled', action='store_true')
     parser.add_argument('--box', type=lambda text: tuple(map(float, text.split(','))))
     parser.add_argument('--levels', type=int)
+    parser.add_argument('--runs', type=int, default=0)
     return parser.parse_args()
 
 
@@ -209,7 +284,10 @@ def main():
     lacks = Map.lacks() or (missing and missing[0])
     if lacks:
         sys.exit(f'{lacks} is not installed')
-    measure(asked.zoom, asked.box, asked.levels)
+    if asked.runs:
+        race(asked.zoom, asked.box, asked.runs)
+    else:
+        measure(asked.zoom, asked.box, asked.levels)
 
 
 if __name__ == '__main__':

@@ -331,6 +331,14 @@ void tseed_savings_derive(tseed_savings_t *savings, tseed_job_t *job)
     (void)job;
 }
 
+void tseed_savings_join(tseed_savings_t *savings, tseed_job_t *list, tseed_cell_shape_t cell)
+{
+    (void)savings;
+    if (list) {
+        tseed_join_queue(&list->run->wanted, list, cell, -1);
+    }
+}
+
 int tseed_savings_ask(tseed_savings_t *savings, tseed_job_t *leader, int address)
 {
     (void)savings;

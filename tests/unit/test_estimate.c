@@ -178,7 +178,7 @@ static void test_estimate__a_level_nobody_could_look_at_leaves_all_unknown(void 
     levels->demands[5] = (tseed_demand_t){.tiles = 64};
     estimate = made(levels, TSEED_SEED, 1);
     assert_int_equal(estimate->present, -1);
-    assert_int_equal(estimate->pruned, -1);
+    assert_int_equal(estimate->spared, -1);
     assert_int_equal(estimate->to_make, -1);
     assert_false(estimate->bytes.known || estimate->seconds.known);
     estimate = made(levels, TSEED_RESEED, 1);
@@ -187,7 +187,7 @@ static void test_estimate__a_level_nobody_could_look_at_leaves_all_unknown(void 
     assert_true(estimate->bytes.known);
 }
 
-/* A reseed makes what is there, but not what is pruned. */
+/* A reseed makes what is there, but not what is spared. */
 static void test_estimate__pruned_tiles_are_not_made(void **data)
 {
     levels_t *levels = *data;
@@ -195,19 +195,19 @@ static void test_estimate__pruned_tiles_are_not_made(void **data)
 
     measure(levels, 5);
     levels->demands[5] =
-        (tseed_demand_t){.tiles = 128, .looked = 64, .found = 16, .pruned = 40, .samples = 16};
+        (tseed_demand_t){.tiles = 128, .looked = 64, .found = 16, .spared = 40, .samples = 16};
     estimate = made(levels, TSEED_SEED, 1);
     assert_int_equal(estimate->present, 32);
-    assert_int_equal(estimate->pruned, 80);
+    assert_int_equal(estimate->spared, 80);
     assert_int_equal(estimate->to_make, 16);
     assert_false(estimate->counted);
     assert_float_equal(estimate->bytes.expected, 16 * 200, NEAR);
     estimate = made(levels, TSEED_RESEED, 1);
-    assert_int_equal(estimate->pruned, 80);
+    assert_int_equal(estimate->spared, 80);
     assert_int_equal(estimate->to_make, 48);
     assert_float_equal(estimate->seconds.expected, 48 * 0.125, NEAR);
     estimate = made(levels, TSEED_TRUNCATE, 1);
-    assert_int_equal(estimate->pruned, 80);
+    assert_int_equal(estimate->spared, 80);
     assert_int_equal(estimate->to_make, 0);
 }
 
@@ -232,7 +232,7 @@ static void test_estimate__is_written_in_both_formats(void **data)
     tseed_estimate_t estimate = {.tiles = 100,
                                  .metatiles = 10,
                                  .present = 40,
-                                 .pruned = 5,
+                                 .spared = 5,
                                  .to_make = 55,
                                  .measured_tiles = 7,
                                  .bytes = {1, 1234567.8, 1000000, 2000000},
@@ -245,7 +245,7 @@ static void test_estimate__is_written_in_both_formats(void **data)
         "\"tilesPruned\":5,\"presentBy\":\"sample\",\"tilesToMake\":55,"
         "\"bytes\":{\"expected\":1234568,\"low\":1000000,\"high\":2000000},\"seconds\":null,"
         "\"measuredTiles\":7,\"free\":0,\"freeIn\":\"quota\"}}");
-    estimate.present = estimate.pruned = -1;
+    estimate.present = estimate.spared = -1;
     estimate.free_in = NULL;
     assert_string_equal(tseed_estimate_write(&estimate, &task, TSEED_BODY_XML, levels->pool),
                         "<estimate>\n  <layer>a&#38;b</layer>\n"

@@ -437,7 +437,7 @@ static void test_history__a_retry_is_forgotten_with_its_list(void **data)
     give_up(fixture, task.retry_of, 4, 0, 0);
     assert_string_equal(retried(fixture, &task, &task.bounds), "4/0/0");
     end(fixture, task.id, TSEED_DONE);
-    assert_int_equal(tseed_state_prune(fixture->state, 0, 0), APR_SUCCESS);
+    assert_int_equal(tseed_state_trim(fixture->state, 0, 0), APR_SUCCESS);
     assert_int_equal(tseed_state_metatiles(fixture->state, &list, task.id, fixture->pool),
                      APR_SUCCESS);
     assert_int_equal(list->nelts, 0);
@@ -512,7 +512,7 @@ static void test_history__a_key_is_kept_for_a_day(void **data)
     assert_accepted(accepted(fixture, task, NULL, NULL, 0), TSEED_ACCEPTED, 4);
 
     end(fixture, 3, TSEED_DONE);
-    assert_int_equal(tseed_state_prune(fixture->state, 0, 0), APR_SUCCESS);
+    assert_int_equal(tseed_state_trim(fixture->state, 0, 0), APR_SUCCESS);
     task.created += DAY;
     assert_accepted(accepted(fixture, task, "k", "e", 0), TSEED_REPEATED, 3);
     task.created += 1;

@@ -106,7 +106,7 @@ static void test_join__a_whole_cell_is_one_request(void **state)
     tseed_job_t *leader;
 
     (void)state;
-    tseed_join_queue(&queue, list_of(4, 0, 4, 4), (tseed_cell_shape_t){4, 4});
+    tseed_join_queue(&queue, list_of(4, 0, 4, 4), (tseed_cell_shape_t){4, 4}, -1);
     assert_int_equal(queue.count, 1);
     leader = tseed_queue_take(&queue);
     assert_int_equal(tseed_join_count(leader), 16);
@@ -124,17 +124,17 @@ static void test_join__a_request_has_at_most_twice_the_tiles_that_are_needed(voi
     tseed_job_t *list = tseed_join_push(list_of(0, 0, 2, 1), job_at(1, 1));
 
     (void)state;
-    tseed_join_queue(&queue, list, (tseed_cell_shape_t){2, 2});
+    tseed_join_queue(&queue, list, (tseed_cell_shape_t){2, 2}, -1);
     assert_int_equal(queue.count, 1);
     assert_asked(tseed_queue_take(&queue), 0, 0, 7, 7);
 
     list = tseed_join_push(list_of(3, 2, 1, 1), job_at(2, 3)); /* a diagonal is half as well */
-    tseed_join_queue(&queue, list, (tseed_cell_shape_t){2, 2});
+    tseed_join_queue(&queue, list, (tseed_cell_shape_t){2, 2}, -1);
     assert_int_equal(queue.count, 1);
     assert_int_equal(tseed_join_count(tseed_queue_take(&queue)), 2);
 
     list = tseed_join_push(list_of(0, 0, 1, 1), job_at(3, 3)); /* corners of a large cell are not */
-    tseed_join_queue(&queue, list, (tseed_cell_shape_t){4, 4});
+    tseed_join_queue(&queue, list, (tseed_cell_shape_t){4, 4}, -1);
     assert_int_equal(queue.count, 2);
     for (tseed_job_t *job; (job = tseed_queue_take(&queue));) {
         assert_int_equal(tseed_join_count(job), 1);
@@ -148,7 +148,7 @@ static void test_join__cells_are_requests_of_their_own(void **state)
     int served = 0;
 
     (void)state;
-    tseed_join_queue(&queue, list_of(0, 0, 4, 4), (tseed_cell_shape_t){2, 2});
+    tseed_join_queue(&queue, list_of(0, 0, 4, 4), (tseed_cell_shape_t){2, 2}, -1);
     assert_int_equal(queue.count, 4);
     for (tseed_job_t *job; (job = tseed_queue_take(&queue));) {
         assert_int_equal(tseed_join_count(job), 4);
@@ -156,7 +156,7 @@ static void test_join__cells_are_requests_of_their_own(void **state)
         served += tseed_join_count(job);
     }
     assert_int_equal(served, 16);
-    tseed_join_queue(&queue, NULL, (tseed_cell_shape_t){2, 2});
+    tseed_join_queue(&queue, NULL, (tseed_cell_shape_t){2, 2}, -1);
     assert_int_equal(queue.count, 0);
 }
 
@@ -187,6 +187,19 @@ static void test_join__parts_are_smaller_even_where_jobs_lack(void **state)
     assert_int_equal(queue.count, 2);
     assert_int_equal(tseed_range_count(&tseed_queue_take(&queue)->savings.asked), 16);
     assert_int_equal(tseed_range_count(&tseed_queue_take(&queue)->savings.asked), 16);
+}
+
+/* A row of four and one of the next row: parted, the halves have two metatiles less. */
+static void test_join__a_request_is_parted_where_that_is_cheaper(void **state)
+{
+    const tseed_cell_shape_t cell = {4, 2};
+
+    (void)state;
+    tseed_join_queue(&queue, tseed_join_push(list_of(0, 0, 4, 1), job_at(0, 1)), cell, 4);
+    assert_int_equal(queue.count, 1);
+    assert_asked(tseed_queue_take(&queue), 0, 0, 15, 7);
+    tseed_join_queue(&queue, tseed_join_push(list_of(0, 0, 4, 1), job_at(0, 1)), cell, 1);
+    assert_int_equal(queue.count, 2);
 }
 
 /* The answer goes over, and is freed by one job. */
@@ -242,6 +255,7 @@ int main(void)
         cmocka_unit_test_setup(test_join__cells_are_requests_of_their_own, begin),
         cmocka_unit_test_setup(test_join__a_request_that_failed_is_halved, begin),
         cmocka_unit_test_setup(test_join__parts_are_smaller_even_where_jobs_lack, begin),
+        cmocka_unit_test_setup(test_join__a_request_is_parted_where_that_is_cheaper, begin),
         cmocka_unit_test_setup(test_join__another_job_can_have_the_answer, begin),
         cmocka_unit_test_setup(test_join__an_answer_is_kept_for_some_of_its_jobs, begin),
     };

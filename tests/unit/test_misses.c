@@ -676,7 +676,7 @@ static void prune(int sparse)
     static tseed_layer_t pruned;
 
     pruned = *run.tileset.layer;
-    pruned.prune = (tseed_prune_config_t){.is_on = 1, .sparse = sparse};
+    pruned.uniform = (tseed_uniform_config_t){.is_on = 1, .sparse = sparse};
     run.tileset.layer = &pruned;
     shade = calloc(1, sizeof(*shade) + 3);
     shade->length = 3;

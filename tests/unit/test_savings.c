@@ -166,7 +166,7 @@ static int begin(void **state)
     layer = (tseed_layer_t){.name = "sea",
                             .most_width = 16,
                             .most_height = 16,
-                            .prune = {.is_on = 1},
+                            .uniform = {.is_on = 1},
                             .source = {.kind = TSEED_SOURCE_XYZ, .count = 1}};
     layer.source.addresses[0] = (tseed_address_t){"http://h/{z}/{x}/{y}.png", &upstream};
     make_run(0);
@@ -281,7 +281,7 @@ static void test_savings__looks_are_requests_of_their_own(void **state)
     tseed_job_t job = {.run = run};
 
     (void)state;
-    layer.prune.share = 100;
+    layer.uniform.share = 100;
     find_sea(0, 0);
     save();
     assert_int_equal(hand_out(&request), 1);
@@ -318,7 +318,7 @@ static void test_savings__derived_metatiles_wait_for_what_lies_below(void **stat
     tseed_request_t request;
 
     (void)state;
-    layer.prune.is_on = 0;
+    layer.uniform.is_on = 0;
     run->positions.derived = (tseed_derived_t){TOP + 1, TOP + 2};
     below.metatile = tseed_run_metatile(run, 0);
     run->jobs = &below;

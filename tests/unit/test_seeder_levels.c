@@ -104,7 +104,7 @@ static fixture_t *pruned(void **state, double share)
 {
     fixture_t *fixture = *state;
 
-    fixture->layer->prune = (tseed_prune_config_t){.is_on = 1, .depth = 1, .share = share};
+    fixture->layer->uniform = (tseed_uniform_config_t){.is_on = 1, .depth = 1, .share = share};
     seeder_stop(fixture, SIGTERM);
     seeder_start(fixture);
     return fixture;

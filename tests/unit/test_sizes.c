@@ -424,6 +424,23 @@ static void test_sizes__know_how_long_a_request_takes(void **state)
     assert_true(tseed_sizes_weight(&sizes, 0) == 1);
 }
 
+/* A request takes 2 s and a second for each of its metatiles. */
+static void test_sizes__tell_what_a_request_costs(void **state)
+{
+    tseed_sizes_t sizes;
+
+    (void)state;
+    tseed_sizes_init(&sizes, TOP);
+    assert_true(tseed_sizes_overhead(&sizes) < 0);
+    sizes.chosen = 4;
+    sizes.steps[4].cost = 1 + 2.0 / 16;
+    assert_true(tseed_sizes_overhead(&sizes) < 0);
+    sizes.steps[2].cost = 1 + 2.0 / 4;
+    assert_true(tseed_sizes_overhead(&sizes) > 1.99 && tseed_sizes_overhead(&sizes) < 2.01);
+    sizes.steps[2].cost = 1;
+    assert_true(tseed_sizes_overhead(&sizes) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -441,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_sizes__halve_when_one_fails_and_double_again),
         cmocka_unit_test(test_sizes__go_on_in_the_next_level),
         cmocka_unit_test(test_sizes__know_how_long_a_request_takes),
+        cmocka_unit_test(test_sizes__tell_what_a_request_costs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

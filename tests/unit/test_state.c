@@ -552,14 +552,14 @@ static void test_state__forgets_finished_tasks_by_number_and_age(void **data)
     insert(fixture, fixture->state, "killed");
     terminate(fixture, "killed", 3);
 
-    assert_int_equal(tseed_state_prune(fixture->state, 100, 0), APR_SUCCESS);
+    assert_int_equal(tseed_state_trim(fixture->state, 100, 0), APR_SUCCESS);
     assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task"), 12);
-    assert_int_equal(tseed_state_prune(fixture->state, 5, 0), APR_SUCCESS);
+    assert_int_equal(tseed_state_trim(fixture->state, 5, 0), APR_SUCCESS);
     assert_false(is_there(fixture, unfinished + 6)); /* the terminated one is the newest of five */
     assert_true(is_there(fixture, unfinished + 7));
     assert_true(is_there(fixture, unfinished));
     assert_int_equal(number(fixture, "SELECT COUNT(*) FROM failure"), 1);
-    assert_int_equal(tseed_state_prune(fixture->state, 100, 109), APR_SUCCESS);
+    assert_int_equal(tseed_state_trim(fixture->state, 100, 109), APR_SUCCESS);
     assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task WHERE state = 2"), 1);
     assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task WHERE kill_pending = 1"), 1);
 }
@@ -574,10 +574,10 @@ static void test_state__forgets_a_few_hundred_at_a_time(void **data)
             " 0, 2, 0, 10, 1, '', '', '', 1, 2, 0, '', 1, 0, 0, 0, 0, 0, 0, 1, 2, 1,"
             " '', 0, 0, 0, '', 0, 0, 0, 0, 0, 0, 0, 0, ''"
             " FROM n");
-    assert_int_equal(tseed_state_prune(fixture->state, 100, 0), APR_SUCCESS);
+    assert_int_equal(tseed_state_trim(fixture->state, 100, 0), APR_SUCCESS);
     assert_in_range(number(fixture, "SELECT COUNT(*) FROM task"), 1100, 1900);
     for (int i = 0; i < 10; i++) {
-        tseed_state_prune(fixture->state, 100, 0);
+        tseed_state_trim(fixture->state, 100, 0);
     }
     assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task"), 100);
     assert_int_equal(number(fixture, "SELECT MIN(id) FROM task"), 1901);

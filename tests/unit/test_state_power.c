@@ -213,7 +213,7 @@ static apr_status_t finish_first(life_t *life)
 
 static apr_status_t forget_finished(life_t *life)
 {
-    return tseed_state_prune(life->seeder, 2, 0);
+    return tseed_state_trim(life->seeder, 2, 0);
 }
 
 /* As if so many tasks had come and gone that the next id needs a new mark. */

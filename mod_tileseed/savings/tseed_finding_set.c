@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The findings of a tile set, and their way into the database and out of it. */
-#include "savings/tseed_pruned_set.h"
+#include "savings/tseed_finding_set.h"
 
 #include <string.h>
 
@@ -10,10 +10,10 @@
 
 #define PORTION 4096 /* findings that are read at once */
 
-tseed_pruned_set_t *tseed_pruned_set_create(const tseed_book_tileset_t *booked, int meta_width,
+tseed_finding_set_t *tseed_finding_set_create(const tseed_book_tileset_t *booked, int meta_width,
                                             int meta_height, int depth)
 {
-    tseed_pruned_set_t *set = tseed_memory_get(sizeof(*set));
+    tseed_finding_set_t *set = tseed_memory_get(sizeof(*set));
 
     set->booked = booked;
     set->recipe = booked->record.recipe;
@@ -21,7 +21,7 @@ tseed_pruned_set_t *tseed_pruned_set_create(const tseed_book_tileset_t *booked, 
     return set;
 }
 
-void tseed_pruned_set_free(tseed_pruned_set_t *set)
+void tseed_finding_set_free(tseed_finding_set_t *set)
 {
     for (uint32_t i = 0; i < set->shade_count; i++) {
         free(set->shades[i]);
@@ -32,7 +32,7 @@ void tseed_pruned_set_free(tseed_pruned_set_t *set)
     free(set);
 }
 
-void tseed_pruned_set_clear(tseed_pruned_set_t *set, int meta_width, int meta_height, int depth)
+void tseed_finding_set_clear(tseed_finding_set_t *set, int meta_width, int meta_height, int depth)
 {
     tseed_findings_destroy(set->findings);
     set->findings = tseed_findings_create(meta_width, meta_height, depth);
@@ -43,12 +43,13 @@ void tseed_pruned_set_clear(tseed_pruned_set_t *set, int meta_width, int meta_he
 
 /* ---- shades ---- */
 
-const tseed_shade_t *tseed_pruned_set_shade(const tseed_pruned_set_t *set, uint32_t number)
+const tseed_shade_t *tseed_finding_set_shade(const tseed_finding_set_t *set, uint32_t number)
 {
     return number > 0 && number <= set->shade_count ? set->shades[number - 1] : NULL;
 }
 
-uint32_t tseed_pruned_set_number(tseed_pruned_set_t *set, const unsigned char *data, size_t length)
+uint32_t tseed_finding_set_number(tseed_finding_set_t *set, const unsigned char *data,
+                                  size_t length)
 {
     tseed_shade_t *shade;
 
@@ -110,7 +111,7 @@ static size_t bytes_of(unsigned char *data, size_t most, const char *digits)
 /* ---- loading ---- */
 
 /* A shade that can't be read, or a gap in the numbers, makes the findings worthless: returns 0. */
-static int take_shades(tseed_pruned_set_t *set, const apr_array_header_t *rows)
+static int take_shades(tseed_finding_set_t *set, const apr_array_header_t *rows)
 {
     unsigned char data[TSEED_SHADE_LONGEST];
 
@@ -118,7 +119,7 @@ static int take_shades(tseed_pruned_set_t *set, const apr_array_header_t *rows)
         const tseed_shade_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_shade_row_t);
         const size_t length = bytes_of(data, sizeof(data), row->digits);
 
-        if (length == 0 || tseed_pruned_set_number(set, data, length) != row->number) {
+        if (length == 0 || tseed_finding_set_number(set, data, length) != row->number) {
             return 0;
         }
     }
@@ -127,14 +128,14 @@ static int take_shades(tseed_pruned_set_t *set, const apr_array_header_t *rows)
 }
 
 /* A row may say anything. */
-static int is_sound(const tseed_pruned_set_t *set, const tseed_finding_t *row)
+static int is_sound(const tseed_finding_set_t *set, const tseed_finding_t *row)
 {
     return row->range.z >= 0 && row->range.z < TSEED_LEVELS_MAX && row->x >= 0 && row->y >= 0 &&
            row->range.minx >= 0 && row->range.miny >= 0 && tseed_range_count(&row->range) > 0 &&
            row->shade <= set->shade_count;
 }
 
-static void take_row(tseed_pruned_set_t *set, const tseed_finding_t *row)
+static void take_row(tseed_finding_set_t *set, const tseed_finding_t *row)
 {
     tseed_finding_t *finding;
 
@@ -146,7 +147,7 @@ static void take_row(tseed_pruned_set_t *set, const tseed_finding_t *row)
     }
 }
 
-static apr_status_t load_findings(tseed_pruned_set_t *set, tseed_state_t *state, int64_t most,
+static apr_status_t load_findings(tseed_finding_set_t *set, tseed_state_t *state, int64_t most,
                                   apr_pool_t *scratch)
 {
     const tseed_finding_t *after = NULL;
@@ -165,7 +166,7 @@ static apr_status_t load_findings(tseed_pruned_set_t *set, tseed_state_t *state,
     return rv;
 }
 
-apr_status_t tseed_pruned_set_load(tseed_pruned_set_t *set, tseed_state_t *state, int64_t most,
+apr_status_t tseed_finding_set_load(tseed_finding_set_t *set, tseed_state_t *state, int64_t most,
                                    apr_pool_t *scratch)
 {
     apr_array_header_t *shades;
@@ -181,7 +182,7 @@ apr_status_t tseed_pruned_set_load(tseed_pruned_set_t *set, tseed_state_t *state
 
 /* ---- saving ---- */
 
-void tseed_pruned_set_change(tseed_pruned_set_t *set, tseed_finding_t *finding)
+void tseed_finding_set_change(tseed_finding_set_t *set, tseed_finding_t *finding)
 {
     if (finding->is_changed) {
         return;
@@ -198,31 +199,31 @@ void tseed_pruned_set_change(tseed_pruned_set_t *set, tseed_finding_t *finding)
 }
 
 /* Another database is in the place of ours, or the tile set was entered anew. */
-static int is_elsewhere(const tseed_pruned_set_t *set)
+static int is_elsewhere(const tseed_finding_set_t *set)
 {
     return set->saved_as != 0 && set->saved_as != set->booked->record.id;
 }
 
-int tseed_pruned_set_has_changes(const tseed_pruned_set_t *set)
+int tseed_finding_set_has_changes(const tseed_finding_set_t *set)
 {
     return set->changed_count > 0 || set->must_drop || is_elsewhere(set);
 }
 
 /* All is to be saved, under another number. */
-static void save_anew(tseed_pruned_set_t *set)
+static void save_anew(tseed_finding_set_t *set)
 {
     size_t cursor = 0;
     tseed_finding_t *finding;
 
     while ((finding = tseed_findings_next(set->findings, &cursor)) != NULL) {
-        tseed_pruned_set_change(set, finding);
+        tseed_finding_set_change(set, finding);
     }
     set->shades_saved = 0;
     set->must_drop = 1;
     set->saved_as = set->booked->record.id;
 }
 
-static apr_status_t write_shades(const tseed_pruned_set_t *set, tseed_state_t *state,
+static apr_status_t write_shades(const tseed_finding_set_t *set, tseed_state_t *state,
                                  apr_pool_t *scratch)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -235,7 +236,7 @@ static apr_status_t write_shades(const tseed_pruned_set_t *set, tseed_state_t *s
     return rv;
 }
 
-apr_status_t tseed_pruned_set_write(tseed_pruned_set_t *set, tseed_state_t *state,
+apr_status_t tseed_finding_set_write(tseed_finding_set_t *set, tseed_state_t *state,
                                     apr_pool_t *scratch)
 {
     const int64_t id = set->booked->record.id;
@@ -259,7 +260,7 @@ apr_status_t tseed_pruned_set_write(tseed_pruned_set_t *set, tseed_state_t *stat
     return rv;
 }
 
-void tseed_pruned_set_saved(tseed_pruned_set_t *set)
+void tseed_finding_set_saved(tseed_finding_set_t *set)
 {
     for (size_t i = 0; i < set->changed_count; i++) {
         tseed_finding_t *finding = set->changed[i];

@@ -26,35 +26,36 @@ typedef struct {
     size_t changed_count, changed_room;
     int64_t saved_as; /* the tile set's number in the database when it was saved; 0: never */
     int must_drop;    /* what the database has is out of date, all of it */
-} tseed_pruned_set_t;
+} tseed_finding_set_t;
 
 /* An empty set about metatiles of that shape. `depth`: tiling/tseed_findings.h. */
-tseed_pruned_set_t *tseed_pruned_set_create(const tseed_book_tileset_t *booked, int meta_width,
+tseed_finding_set_t *tseed_finding_set_create(const tseed_book_tileset_t *booked, int meta_width,
                                             int meta_height, int depth);
 
 /* Loads an empty set, the upper levels first, until there are about `most` findings. Fails when the
  * database does: the set is to be freed then. */
-apr_status_t tseed_pruned_set_load(tseed_pruned_set_t *set, tseed_state_t *state, int64_t most,
+apr_status_t tseed_finding_set_load(tseed_finding_set_t *set, tseed_state_t *state, int64_t most,
                                    apr_pool_t *scratch);
-void tseed_pruned_set_free(tseed_pruned_set_t *set);
+void tseed_finding_set_free(tseed_finding_set_t *set);
 
 /* Forgets all findings, here and with the next save; from then on they are about that shape. */
-void tseed_pruned_set_clear(tseed_pruned_set_t *set, int meta_width, int meta_height, int depth);
+void tseed_finding_set_clear(tseed_finding_set_t *set, int meta_width, int meta_height, int depth);
 
 /* The shade of a number; NULL: there is none. The number of a tile's shade; 0: there are too many.
  */
-const tseed_shade_t *tseed_pruned_set_shade(const tseed_pruned_set_t *set, uint32_t number);
-uint32_t tseed_pruned_set_number(tseed_pruned_set_t *set, const unsigned char *data, size_t length);
+const tseed_shade_t *tseed_finding_set_shade(const tseed_finding_set_t *set, uint32_t number);
+uint32_t tseed_finding_set_number(tseed_finding_set_t *set, const unsigned char *data,
+                                  size_t length);
 
 /* Notes that a finding must be saved, or deleted if it is gone. */
-void tseed_pruned_set_change(tseed_pruned_set_t *set, tseed_finding_t *finding);
+void tseed_finding_set_change(tseed_finding_set_t *set, tseed_finding_t *finding);
 
 /* Whether there is something to save. Write writes it into the open transaction, and fails when the
  * database does: then all is written again the next time. Saved notes that the transaction is
  * committed. */
-int tseed_pruned_set_has_changes(const tseed_pruned_set_t *set);
-apr_status_t tseed_pruned_set_write(tseed_pruned_set_t *set, tseed_state_t *state,
+int tseed_finding_set_has_changes(const tseed_finding_set_t *set);
+apr_status_t tseed_finding_set_write(tseed_finding_set_t *set, tseed_state_t *state,
                                     apr_pool_t *scratch);
-void tseed_pruned_set_saved(tseed_pruned_set_t *set);
+void tseed_finding_set_saved(tseed_finding_set_t *set);
 
 #endif
