@@ -1,43 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What a worker believes of a pack, and where tiles lie in an answer. No job here comes as far as
- * the store. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+/* What a worker believes of a pack, where tiles lie in an answer, and which of them are stored. */
+#include "job_fixture.h"
 
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "image/tseed_pack.h"
-#include "layers_fixture.h"
-#include "pool_fixture.h"
 #include "work/tseed_job_cut.h"
 
 #define SEED    7
 #define DAMAGED "the tiles that another host has made are damaged"
 #define ANOTHER "the other host's tiles are of another request"
 
-static tseed_task_t task;
-static tseed_run_t run;
-static tseed_cutter_t *cutter;
 static tseed_job_t leader, joined; /* joined goes with leader */
 static tseed_unstored_t nothing;   /* waits for a tile */
 static unsigned char *bytes;
 
-static int setup(void **state)
+static int cut_setup(void **state)
 {
-    tseed_catalog_t *catalog = layers_catalog(pool);
-    const tseed_layer_t *layer = tseed_catalog_find_layer(catalog, "roads");
+    const int failed = job_setup(state);
 
-    (void)state;
     task = (tseed_task_t){.type = TSEED_RESEED, .gutter = 10};
-    run = (tseed_run_t){.task = &task};
-    run.tileset.layer = layer;
-    run.tileset.subset = &APR_ARRAY_IDX(layer->subsets, 0, tseed_subset_t);
-    run.tileset.format = &APR_ARRAY_IDX(layer->formats, 0, tseed_format_t);
     leader = (tseed_job_t){.run = &run,
                            .accounts.seed = SEED,
                            .savings.joined = &joined,
@@ -47,16 +30,14 @@ static int setup(void **state)
                            .savings.leader = &leader,
                            .request.unstored = &nothing};
     leader.request.transfer.is_pack = 1;
-    return tseed_cutter_create(&cutter);
+    return failed;
 }
 
-static int teardown(void **state)
+static int cut_teardown(void **state)
 {
-    (void)state;
-    tseed_cutter_destroy(cutter);
     free(bytes);
     bytes = NULL;
-    return 0;
+    return job_teardown(state);
 }
 
 /* Gives the leader a pack with the digests of `count` seeds from SEED on. */
@@ -80,8 +61,8 @@ static void test_job_cut__a_pack_is_of_each_joined_job(void **state)
 {
     (void)state;
     take_pack(1);
-    tseed_job_pass(cutter, &leader, pool);
-    tseed_job_pass(cutter, &joined, pool);
+    tseed_job_pass(cutter, &leader, files->pool);
+    tseed_job_pass(cutter, &joined, files->pool);
     assert_int_not_equal(leader.result.outcome, TSEED_JOB_BAD_ANSWER);
     assert_int_equal(joined.result.outcome, TSEED_JOB_BAD_ANSWER);
     assert_string_equal(joined.result.cause, ANOTHER);
@@ -91,20 +72,20 @@ static void test_job_cut__a_pack_is_not_of_another_request(void **state)
 {
     (void)state;
     take_pack(0);
-    tseed_job_pass(cutter, &leader, pool);
+    tseed_job_pass(cutter, &leader, files->pool);
     assert_int_equal(leader.result.outcome, TSEED_JOB_BAD_ANSWER);
     assert_string_equal(leader.result.cause, ANOTHER);
 }
 
 /* The tiles that are there seem to come from this answer: no digest is believed before the pack is
  * looked at. */
-static void assert_not_cut(tseed_job_t *job, const char *cause)
+static void assert_not_cut(tseed_job_t *packed, const char *cause)
 {
-    job->accounts.known = 1;
-    tseed_job_cut(cutter, NULL, job, pool);
-    assert_int_equal(job->result.outcome, TSEED_JOB_BAD_ANSWER);
-    assert_string_equal(job->result.cause, cause);
-    assert_int_equal(job->result.digest, 0);
+    packed->accounts.known = 1;
+    tseed_job_cut(cutter, NULL, packed, files->pool);
+    assert_int_equal(packed->result.outcome, TSEED_JOB_BAD_ANSWER);
+    assert_string_equal(packed->result.cause, cause);
+    assert_int_equal(packed->result.digest, 0);
 }
 
 static void test_job_cut__a_pack_is_looked_at_first(void **state)
@@ -147,21 +128,254 @@ static void test_job_cut__an_answer_without_bytes_is_blank(void **state)
     tseed_encoded_t encoded;
 
     (void)state;
-    assert_null(tseed_job_open(cutter, answer, run.tileset.format, pool));
-    assert_null(tseed_cutter_cut(cutter, &encoded, &region, pool));
+    assert_null(tseed_job_open(cutter, answer, run.tileset.format, files->pool));
+    assert_null(tseed_cutter_cut(cutter, &encoded, &region, files->pool));
     assert_true(encoded.uniform);
     assert_int_equal(encoded.rgba[3], 0);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test_job_cut__##test, setup, teardown)
+/* ---- what is stored ---- */
+
+/* The answer for the tiles 4/4/4 and 4/5/4, red and green, in a gutter of 10 blue pixels. */
+static void take_answer(void)
+{
+    const int width = 2 * SIDE + 20, height = SIDE + 20;
+    const tseed_picture_t blue = plain_picture(width, height, BLUE);
+    unsigned char *pixels = (unsigned char *)blue.pixels;
+    tseed_encoded_t answer;
+
+    for (int y = 10; y < 10 + SIDE; y++) {
+        for (int x = 10; x < 10 + 2 * SIDE; x++) {
+            memcpy(pixels + 3 * (y * width + x), colours[x < 10 + SIDE ? RED : GREEN], 3);
+        }
+    }
+    answer = encoded(&blue);
+    job_wants(4, 4, 4, 5, 4);
+    job.savings.asked = job.metatile.wanted;
+    job.accounts.seed = SEED;
+    job.request.width = width;
+    job.request.height = height;
+    job.request.transfer.body = (unsigned char *)answer.data;
+    job.request.transfer.length = answer.length;
+}
+
+/* Cuts the answer. A seed has looked what is there before. */
+static void cut_answer(tseed_task_type_t type)
+{
+    task.type = type;
+    job.result.outcome = TSEED_JOB_OK;
+    job.result.made = job.result.skipped = 0;
+    job.result.is_open = 0;
+    tseed_job_cut(cutter, files->store, &job, files->pool);
+}
+
+/* The job of a later task, that knows the answer by this digest. */
+static void begin_again(uint64_t known)
+{
+    memset(job.result.written, 0, sizeof(job.result.written));
+    memset(job.result.present, 0, sizeof(job.result.present));
+    job.result.digest = 0;
+    job.accounts.known = known;
+}
+
+static void assert_cut(int64_t made, int64_t skipped)
+{
+    assert_int_equal(job.result.outcome, TSEED_JOB_OK);
+    assert_int_equal(job.result.made, made);
+    assert_int_equal(job.result.skipped, skipped);
+}
+
+static void test_job_cut__tiles_are_stored_without_the_gutter(void **state)
+{
+    (void)state;
+    take_answer();
+    cut_answer(TSEED_SEED);
+    assert_cut(2, 0);
+    assert_plain(4, 4, 4, RED);
+    assert_plain(4, 5, 4, GREEN);
+    assert_int_equal(job.result.written[0], 3);
+    assert_int_not_equal(job.result.digest, 0);
+}
+
+static void test_job_cut__a_seed_leaves_alone_what_is_there(void **state)
+{
+    (void)state;
+    take_answer();
+    job.result.present[0] = 2;
+    cut_answer(TSEED_SEED);
+    assert_cut(1, 1);
+    assert_plain(4, 4, 4, RED);
+    assert_false(is_there(4, 5, 4));
+}
+
+/* The job has made the first tile of this answer, and had to wait for room. */
+static void test_job_cut__what_was_made_is_not_made_twice(void **state)
+{
+    (void)state;
+    take_answer();
+    cut_answer(TSEED_SEED);
+    assert_int_equal(remove(tile(files, 4, 4, 4)), 0);
+    assert_int_equal(remove(tile(files, 4, 5, 4)), 0);
+    job.result.written[0] = 1;
+    cut_answer(TSEED_SEED);
+    assert_cut(2, 0);
+    assert_false(is_there(4, 4, 4));
+    assert_true(is_there(4, 5, 4));
+}
+
+static void test_job_cut__a_reseed_leaves_what_is_of_the_same_answer(void **state)
+{
+    (void)state;
+    take_answer();
+    cut_answer(TSEED_SEED);
+    begin_again(job.result.digest);
+    cut_answer(TSEED_RESEED);
+    assert_cut(0, 2);
+    assert_int_equal(job.result.equal, 0);
+    put_plain(4, 5, 4, GREY); /* nobody looks at what is there */
+    assert_int_equal(remove(tile(files, 4, 4, 4)), 0);
+    begin_again(job.result.digest);
+    cut_answer(TSEED_RESEED);
+    assert_cut(1, 1);
+    assert_plain(4, 4, 4, RED);
+    assert_plain(4, 5, 4, GREY);
+}
+
+/* Of another answer the tiles are made again, but those that would be the same. */
+static void test_job_cut__a_reseed_leaves_equal_tiles_of_another_answer(void **state)
+{
+    (void)state;
+    take_answer();
+    put_plain(4, 4, 4, GREY);
+    put_plain(4, 5, 4, GREEN);
+    begin_again(1);
+    cut_answer(TSEED_RESEED);
+    assert_cut(1, 1);
+    assert_int_equal(job.result.equal, 1);
+    assert_int_equal(job.result.present[0], 2);
+    assert_plain(4, 4, 4, RED);
+    begin_again(0); /* of which nothing is known */
+    cut_answer(TSEED_RESEED);
+    assert_cut(2, 0);
+    assert_int_equal(job.result.equal, 0);
+}
+
+/* ---- what is not stored is passed to those who wait ---- */
+
+static tseed_unstored_t waiting;
+
+/* Requests wait for both tiles, the second first. */
+static void let_wait(void)
+{
+    waiting = (tseed_unstored_t){2, {{4, 5, 4}, {4, 4, 4}}, {-1, -1}};
+    job.request.unstored = &waiting;
+}
+
+static void assert_passed(int number, colour_t colour)
+{
+    const tseed_encoded_t expected = plain_tile(colour);
+    char found[4096];
+
+    assert_true(waiting.files[number] >= 0);
+    assert_int_equal(pread(waiting.files[number], found, sizeof(found), 0), expected.length);
+    assert_memory_equal(found, expected.data, expected.length);
+    close(waiting.files[number]);
+}
+
+static void test_job_cut__without_room_the_tiles_are_passed_on(void **state)
+{
+    (void)state;
+    take_answer();
+    let_wait();
+    tseed_account_limit_set(account, (tseed_amount_t){0, 0});
+    cut_answer(TSEED_SEED);
+    assert_int_equal(job.result.outcome, TSEED_JOB_NO_ROOM);
+    assert_ptr_equal(job.result.refused, account);
+    assert_passed(0, GREEN);
+    assert_passed(1, RED);
+    assert_false(is_there(4, 4, 4));
+}
+
+static void test_job_cut__what_is_stored_is_read_from_the_store(void **state)
+{
+    (void)state;
+    take_answer();
+    let_wait();
+    cut_answer(TSEED_SEED);
+    assert_cut(2, 0);
+    assert_int_equal(waiting.files[0], -1);
+    assert_int_equal(waiting.files[1], -1);
+}
+
+/* A directory has the name of the first tile, whose row is 11 from the top. */
+static void test_job_cut__a_tile_with_an_obstacle_is_passed_on_alone(void **state)
+{
+    tseed_effect_t effect;
+
+    (void)state;
+    take_answer();
+    tseed_store_put(&effect, files->store, &(tseed_tile_t){4, 4, 4}, "x", 1, NULL);
+    assert_int_equal(remove(tile(files, 4, 4, 4)), 0);
+    assert_int_equal(mkdir(tile(files, 4, 4, 4), 0755), 0);
+    let_wait();
+    cut_answer(TSEED_SEED);
+    assert_int_equal(job.result.outcome, TSEED_JOB_LACKS);
+    assert_true(job.result.is_blocked);
+    assert_int_equal(job.result.made, 1);
+    assert_true(tseed_job_lacks(&job, &(tseed_tile_t){4, 4, 4}));
+    assert_non_null(strstr(job.result.cause, "/11.png can't be replaced: "));
+    assert_plain(4, 5, 4, GREEN);
+    assert_int_equal(waiting.files[0], -1);
+    assert_passed(1, RED);
+}
+
+static void test_job_cut__tiles_of_a_shade_are_made_or_passed_on(void **state)
+{
+    const tseed_encoded_t grey = plain_tile(GREY);
+    tseed_shade_t *shade = apr_palloc(files->pool, sizeof(*shade) + grey.length);
+
+    (void)state;
+    shade->length = grey.length;
+    memcpy(shade->data, grey.data, grey.length);
+    job_wants(4, 4, 4, 5, 4);
+    job.savings.shade = shade;
+    job.savings.is_made_of_shade = 1;
+    let_wait();
+    tseed_account_limit_set(account, (tseed_amount_t){0, 0});
+    cut_answer(TSEED_SEED);
+    assert_int_equal(job.result.outcome, TSEED_JOB_NO_ROOM);
+    assert_passed(0, GREY);
+    assert_passed(1, GREY);
+    let_wait();
+    tseed_account_limit_set(account, (tseed_amount_t){TSEED_NO_LIMIT, TSEED_NO_LIMIT});
+    job.result.present[0] = 1;
+    cut_answer(TSEED_SEED);
+    assert_cut(1, 1);
+    assert_false(is_there(4, 4, 4));
+    assert_plain(4, 5, 4, GREY);
+    assert_int_equal(waiting.files[0], -1);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test_job_cut__##test, cut_setup, cut_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_pack_is_of_each_joined_job),     TEST(a_pack_is_not_of_another_request),
-        TEST(a_pack_is_looked_at_first),        TEST(tiles_have_their_places),
+        TEST(a_pack_is_of_each_joined_job),
+        TEST(a_pack_is_not_of_another_request),
+        TEST(a_pack_is_looked_at_first),
+        TEST(tiles_have_their_places),
         TEST(an_answer_without_bytes_is_blank),
+        TEST(tiles_are_stored_without_the_gutter),
+        TEST(a_seed_leaves_alone_what_is_there),
+        TEST(what_was_made_is_not_made_twice),
+        TEST(a_reseed_leaves_what_is_of_the_same_answer),
+        TEST(a_reseed_leaves_equal_tiles_of_another_answer),
+        TEST(without_room_the_tiles_are_passed_on),
+        TEST(what_is_stored_is_read_from_the_store),
+        TEST(a_tile_with_an_obstacle_is_passed_on_alone),
+        TEST(tiles_of_a_shade_are_made_or_passed_on),
     };
 
-    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

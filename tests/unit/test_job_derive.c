@@ -4,6 +4,8 @@
  * colour of one of them. Rows are counted from the bottom, those of a picture from the top. */
 #include "job_fixture.h"
 
+#include <unistd.h>
+
 #include "work/tseed_job_cut.h"
 #include "work/tseed_job_derive.h"
 
@@ -170,6 +172,24 @@ static void test_job_derive__the_others_are_made(void **state)
     assert_true(is_there(1, 1, 0));
 }
 
+/* A tile that can't be made is not passed to those who wait for it. */
+static void test_job_derive__without_room_the_others_are_passed_on(void **state)
+{
+    tseed_unstored_t waiting = {2, {{1, 0, 0}, {1, 1, 0}}, {-1, -1}};
+
+    (void)state;
+    put_four(2, 2, 0);
+    job_wants(1, 0, 0, 1, 0);
+    job.request.unstored = &waiting;
+    tseed_account_limit_set(account, (tseed_amount_t){0, 0});
+    derive();
+    tseed_job_cut(cutter, files->store, &job, files->pool);
+    assert_int_equal(job.result.outcome, TSEED_JOB_NO_ROOM);
+    assert_int_equal(waiting.files[0], -1);
+    assert_true(waiting.files[1] >= 0);
+    close(waiting.files[1]);
+}
+
 /* The layer has the western half of the world alone. */
 static void test_job_derive__beyond_the_layer_it_is_transparent(void **state)
 {
@@ -288,6 +308,7 @@ int main(void)
         TEST(without_a_tile_below_there_is_none),
         TEST(a_broken_tile_below_is_named),
         TEST(the_others_are_made),
+        TEST(without_room_the_others_are_passed_on),
         TEST(beyond_the_layer_it_is_transparent),
         TEST(a_seed_leaves_alone_what_is_there),
         TEST(a_reseed_finds_the_same_tiles_below),

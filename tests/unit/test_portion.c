@@ -222,6 +222,28 @@ static void test_portion__parameters_come_back(void **state)
     }
 }
 
+/* Most layers have no parameter filter, or one. */
+static void test_portion__a_layer_may_have_few_parameters(void **state)
+{
+    static const char *const fields[] = {"-", "STYLES=thin", "STYLES=thin&%2d=-"};
+    apr_table_t *parameters = apr_table_make(pool, 2);
+    tseed_portion_t portion;
+
+    (void)state;
+    for (int count = 0; count < LENGTH(fields); count++) {
+        make_layer();
+        ((apr_array_header_t *)layer->filters)->nelts = count;
+        if (count == 1) {
+            apr_table_setn(parameters, "STYLES", "thin");
+        }
+        make_request(parameters);
+        assert_string_equal(with(line(), PARAMETERS, fields[count]), line());
+        assert_reads(&portion, line());
+        assert_int_equal(apr_table_elts(portion.tileset.parameters)->nelts, count);
+        assert_string_equal(portion.tileset.key, run.tileset.key);
+    }
+}
+
 static void test_portion__a_field_is_the_text_again(void **state)
 {
     static const char *const wrong[] = {"", "%", "%2", "%zz", "a%", "%00", "a%00b"};
@@ -673,6 +695,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(test_portion__##name, setup)
         TEST(a_request_comes_back),
         TEST(parameters_come_back),
+        TEST(a_layer_may_have_few_parameters),
         TEST(a_field_is_the_text_again),
         TEST(as_many_metatiles_as_a_cell_has_may_be_joined),
         TEST(a_weight_comes_back),

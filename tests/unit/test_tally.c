@@ -87,6 +87,22 @@ static void test_tally__adds_up_page_by_page(void **state)
     free(tally.lines);
 }
 
+/* A free line has a level as well: it is not taken for this one. */
+static void test_tally__level_0_is_a_level(void **state)
+{
+    const tseed_page_t world = {0, 0, 0}, below = {1, 0, 0};
+    tseed_tally_t tally = {0};
+
+    (void)state;
+    tseed_tally_add(&tally, &world, &one_tile);
+    tseed_tally_add(&tally, &below, &a_link);
+    tseed_tally_add(&tally, &world, &one_tile);
+    assert_int_equal(tally.count, 2);
+    assert_int_equal(count_lines(&tally), 2);
+    assert_line(&tally, world, (tseed_effect_t){2, 2, 600, 8192});
+    free(tally.lines);
+}
+
 /* A level of 64 x 64 pages fills a tally; each page was met twice. */
 static void test_tally__holds_as_many_pages_as_a_walk_meets(void **state)
 {
@@ -113,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tally__knows_the_page_of_a_tile),
         cmocka_unit_test(test_tally__adds_up_page_by_page),
+        cmocka_unit_test(test_tally__level_0_is_a_level),
         cmocka_unit_test(test_tally__holds_as_many_pages_as_a_walk_meets),
     };
 
