@@ -114,8 +114,7 @@ static inline void assert_plain(int z, int64_t x, int64_t y, colour_t colour)
 {
     const tseed_encoded_t made = plain_tile(colour);
 
-    assert_true(
-        tseed_store_has(files->store, &(tseed_tile_t){z, x, y}, made.data, made.length));
+    assert_true(tseed_store_has(files->store, &(tseed_tile_t){z, x, y}, made.data, made.length));
 }
 
 #define JOB_TEST(name) cmocka_unit_test_setup_teardown(name, job_setup, job_teardown)

@@ -343,6 +343,25 @@ static void test_holds__a_page_is_pinned_while_a_thread_is_at_work(void **state)
     assert_false(tseed_book_has_pins(cache->book));
 }
 
+/* Two jobs at work in a page: one of them ends. */
+static void test_holds__each_job_has_its_own_pins(void **state)
+{
+    tseed_job_t first = job_of(TSEED_STAGE_CUT, 0, 3), second = job_of(TSEED_STAGE_CUT, 4, 7);
+
+    (void)state;
+    begin(&seed, &first);
+    begin(&seed, &second);
+    tseed_holds_pin(holds, &first);
+    tseed_holds_pin(holds, &second);
+    tseed_holds_unpin(holds, &first);
+    tseed_holds_unpin(holds, &first);
+    end(&first);
+    assert_true(tseed_book_has_pins(cache->book));
+    tseed_holds_unpin(holds, &second);
+    assert_false(tseed_book_has_pins(cache->book));
+    end(&second);
+}
+
 /* ---- levels ---- */
 
 static void test_holds__a_level_is_marked_before_its_first_tile_goes(void **state)
@@ -425,6 +444,90 @@ static void test_holds__books_what_a_job_has_removed(void **state)
     free(removal.result.tally.lines);
 }
 
+/* Tiles 30 to 33 lie in pages 0 and 1. */
+static void test_holds__a_job_that_ends_holds_nothing(void **state)
+{
+    tseed_job_t cut = job_of(TSEED_STAGE_CUT, 30, 33);
+    tseed_book_page_t found;
+
+    (void)state;
+    begin(&seed, &cut);
+    for (int x = 0; x < 2; x++) {
+        tseed_book_page(&found, cache->book, seed.booked, &(tseed_page_t){LEVEL, x, 1});
+        assert_int_equal(found.held, 1);
+    }
+    end(&cut);
+    tseed_holds_drop(holds, &cut);
+    for (int x = 0; x < 2; x++) {
+        tseed_book_page(&found, cache->book, seed.booked, &(tseed_page_t){LEVEL, x, 1});
+        assert_int_equal(found.held, 0);
+    }
+}
+
+/* Tiles on both sides of the edge of two pages, and a shared file of 4096 bytes. */
+static void test_holds__books_each_page_and_the_shared_files_once(void **state)
+{
+    const tseed_effect_t made = {2, 0, 0, 0}, master = {0, 1, 70, 4096};
+    tseed_job_t cut = job_of(TSEED_STAGE_CUT, 30, 33);
+
+    (void)state;
+    begin(&seed, &cut);
+    for (int x = 0; x < 2; x++) {
+        tseed_tally_add(&cut.result.tally, &(tseed_page_t){LEVEL, x, 1}, &made);
+    }
+    cut.result.shared = master;
+    tseed_account_charge(&chain, (tseed_amount_t){4096, 1});
+    for (int i = 0; i < 2; i++) { /* the second time there is nothing left to be booked */
+        tseed_holds_book(holds, &cut);
+        assert_int_equal(seed.booked->record.paged.names, 4);
+        assert_int_equal(seed.booked->record.shared.files, 1);
+        assert_int_equal(seed.booked->record.shared.bytes, 70);
+        assert_int_equal(tseed_account_used(chain.global).bytes, 4096);
+    }
+    assert_int_equal(marks->shared_due, 0);
+    end(&cut);
+    free(cut.result.tally.lines);
+}
+
+/* A page is as old as its oldest tile: a task has made both tiles of this one again. */
+static void assert_renewed(tseed_job_t *job, int is_renewed)
+{
+    tseed_book_page_t found;
+
+    tseed_holds_book(holds, job);
+    tseed_book_page(&found, cache->book, truncation.booked, &page_of_row);
+    assert_int_equal(found.written, is_renewed ? 1000000000 : 0);
+}
+
+static void test_holds__only_a_cut_renews_a_page(void **state)
+{
+    static const tseed_stage_t others[] = {TSEED_STAGE_CHECK, TSEED_STAGE_FETCH, TSEED_STAGE_DERIVE,
+                                           TSEED_STAGE_REMOVE};
+    tseed_job_t job = job_of(TSEED_STAGE_CUT, 0, 1);
+
+    (void)state;
+    load_page();
+    task.type = TSEED_RESEED;
+    seed.progress.started = apr_time_from_sec(1000000000);
+    begin(&seed, &job);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        job.request.stage = others[i];
+        assert_renewed(&job, 0);
+    }
+    job.request.stage = TSEED_STAGE_CUT;
+    job.result.outcome = TSEED_JOB_LACKS;
+    assert_renewed(&job, 0);
+    job.result.outcome = TSEED_JOB_OK;
+    job.accounts.is_stale = 1;
+    assert_renewed(&job, 0);
+    job.accounts.is_stale = 0;
+    task.type = TSEED_SEED;
+    assert_renewed(&job, 0);
+    task.type = TSEED_RESEED;
+    assert_renewed(&job, 1);
+    end(&job);
+}
+
 /* Somebody else has removed tiles that the job has found there: the page is counted again. */
 static void test_holds__a_change_that_can_t_be_true_puts_its_page_in_doubt(void **state)
 {
@@ -460,9 +563,13 @@ int main(void)
         TEST(work_elsewhere_is_in_nobodys_way),
         TEST(a_count_of_shared_files_is_alone_in_the_tile_set),
         TEST(a_page_is_pinned_while_a_thread_is_at_work),
+        TEST(each_job_has_its_own_pins),
         TEST(a_level_is_marked_before_its_first_tile_goes),
         TEST(a_level_keeps_its_mark_for_another_job),
         TEST(books_what_a_job_has_removed),
+        TEST(a_job_that_ends_holds_nothing),
+        TEST(books_each_page_and_the_shared_files_once),
+        TEST(only_a_cut_renews_a_page),
         TEST(a_change_that_can_t_be_true_puts_its_page_in_doubt),
     };
 

@@ -85,10 +85,46 @@ static void test_origin_page__keeps_the_cell_of_a_request(void **state)
     tseed_origin_page_clear(&again);
 }
 
+static void assert_cell(const tseed_origin_page_t *page, int at, int columns, int rows)
+{
+    const tseed_origin_t *origin = tseed_origin_page_find(page, at);
+
+    assert_non_null(origin);
+    assert_int_equal(origin->columns, columns);
+    assert_int_equal(origin->rows, rows);
+}
+
+/* A page has 32 x 32 tiles. A line is about a cell of one metatile unless it says otherwise. */
+static void test_origin_page__a_cell_is_two_numbers_that_fit(void **state)
+{
+    static const char text[] = "1/3 5\n3/0x2 5\n4/2x0 5\n5/33x1 5\n6/1x33 5\n7/12x10 5\n"
+                               "8/32x32 5\n9/2x1 5\n10/1x2 5\n11/-1x2 5\n12/1x1 5\n13/3y2 5\n";
+    tseed_origin_page_t page = {0}, again = {0};
+
+    (void)state;
+    tseed_origin_page_load(&page, text);
+    tseed_origin_page_load(&again, tseed_origin_page_save(&page, pool));
+    assert_cell(&page, 1, 0, 0);
+    assert_cell(&page, 3, 0, 0);
+    assert_cell(&page, 4, 0, 0);
+    assert_cell(&page, 5, 0, 0);
+    assert_cell(&page, 6, 0, 0);
+    assert_cell(&again, 7, 12, 10);
+    assert_cell(&again, 8, 32, 32);
+    assert_cell(&again, 9, 2, 1);
+    assert_cell(&again, 10, 1, 2);
+    assert_cell(&page, 11, 0, 0);
+    assert_cell(&page, 12, 1, 1);
+    assert_null(tseed_origin_page_find(&page, 13));
+    tseed_origin_page_clear(&page);
+    tseed_origin_page_clear(&again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_origin_page__keeps_the_cell_of_a_request),
+        cmocka_unit_test(test_origin_page__a_cell_is_two_numbers_that_fit),
         cmocka_unit_test(test_origin_page__holds_a_whole_page),
         cmocka_unit_test(test_origin_page__leaves_out_what_is_no_line),
     };

@@ -137,14 +137,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(test_run__##name, setup)
     const struct CMUnitTest tests[] = {
-        TEST(expires_in_its_own_tiles),
-        TEST(expires_in_its_own_tile_set),
-        TEST(a_truncate_loses_nothing),
-        TEST(what_has_expired_adds_up),
-        TEST(an_end_says_what_has_expired),
-        TEST(without_a_tile_it_has_failed),
-        TEST(an_end_says_that_most_was_pruned),
-        TEST(is_new_until_eight_answers_came),
+        TEST(expires_in_its_own_tiles),         TEST(expires_in_its_own_tile_set),
+        TEST(a_truncate_loses_nothing),         TEST(what_has_expired_adds_up),
+        TEST(an_end_says_what_has_expired),     TEST(without_a_tile_it_has_failed),
+        TEST(an_end_says_that_most_was_pruned), TEST(is_new_until_eight_answers_came),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
