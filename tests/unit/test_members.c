@@ -79,6 +79,9 @@ static void test_members__the_nearest_is_meant(void **state)
     (void)state;
     assert_string_equal(tseed_name_meant("zoomStat", known), "zoomStart");
     assert_string_equal(tseed_name_meant("zoomstep", known), "zoomStop");
+    assert_string_equal(tseed_name_meant("ozomStrt", known),
+                        "zoomStart"); /* two swapped, one left */
+    assert_string_equal(tseed_name_meant("zoomSta", known), "zoomStart"); /* so near is zoomStop */
 }
 
 typedef struct {
@@ -244,6 +247,22 @@ static void test_members__what_narrows_is_refused(void **state)
     assert_null(unknown.ignored);
 }
 
+/* Each is noted once, also those of one length and those that begin alike. */
+static void test_members__each_name_is_noted_once(void **state)
+{
+    const char *ignored = NULL;
+
+    (void)state;
+    tseed_members_note(&ignored, "first", pool);
+    tseed_members_note(&ignored, "other", pool);
+    tseed_members_note(&ignored, "firstly", pool);
+    tseed_members_note(&ignored, "fir", pool);
+    tseed_members_note(&ignored, "other", pool);
+    tseed_members_note(&ignored, "first", pool);
+    tseed_members_note(&ignored, "fir", pool);
+    assert_string_equal(ignored, "first\nother\nfirstly\nfir");
+}
+
 static void test_members__many_are_cut(void **state)
 {
     tseed_unknown_t unknown = {NULL, NULL};
@@ -269,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_members__names_speak_of_a_part),
         cmocka_unit_test(test_members__unknown_ones_are_noted_with_their_part),
         cmocka_unit_test(test_members__what_narrows_is_refused),
+        cmocka_unit_test(test_members__each_name_is_noted_once),
         cmocka_unit_test(test_members__many_are_cut),
     };
 

@@ -524,6 +524,40 @@ static void test_range__tile_of_its_ground_at_the_border(void **state)
     }
 }
 
+static void assert_within(int z, tseed_bounds_t bounds, const int64_t expected[4])
+{
+    const tseed_gridset_t set = ragged();
+    const tseed_range_t range = tseed_range_within(&set, z, &bounds);
+
+    assert_int_equal(range.z, z);
+    assert_range(range, expected);
+}
+
+/* Level 1 has 7 x 7 tiles of 15 x 10 units, of which the last column hangs out; level 0 has 4 x 4
+ * of 30 x 20, of which the last column and the lowest row do. */
+static void test_range__whole_tiles_lie_within_bounds(void **state)
+{
+    static const int64_t some[4] = {1, 1, 2, 3}, one[4] = {2, 3, 2, 3}, all[4] = {0, 0, 5, 6},
+                         inner[4] = {0, 1, 2, 3};
+    const tseed_gridset_t set = ragged();
+    tseed_range_t none;
+
+    (void)state;
+    assert_within(1, (tseed_bounds_t){15, 10, 45, 40}, some);
+    assert_within(1, (tseed_bounds_t){14, 9, 46, 41}, some);
+    assert_within(1, (tseed_bounds_t){0.1, 0.1, 59.9, 49.9}, some);
+    assert_within(1, (tseed_bounds_t){30, 30, 45, 40}, one);
+    assert_within(1, (tseed_bounds_t){0, 0, 100, 70}, all);
+    assert_within(0, (tseed_bounds_t){0, 0, 100, 70}, inner);
+    for (int z = 0; z < 2; z++) {
+        none = tseed_range_within(&set, z, &(tseed_bounds_t){16, 0, 44, 70});
+        assert_int_equal(tseed_range_count(&none), 0);
+        assert_int_equal(none.z, z);
+        none = tseed_range_within(&set, z, &(tseed_bounds_t){0, 31, 100, 39});
+        assert_int_equal(tseed_range_count(&none), 0);
+    }
+}
+
 static void test_range__origin_of_all_levels(void **state)
 {
     const tseed_gridset_t grid = ragged();
@@ -562,6 +596,7 @@ int main(void)
         cmocka_unit_test(test_range__bounds_share_ground_or_none),
         cmocka_unit_test(test_range__tile_of_its_ground),
         cmocka_unit_test(test_range__tile_of_its_ground_at_the_border),
+        cmocka_unit_test(test_range__whole_tiles_lie_within_bounds),
         cmocka_unit_test(test_range__origin_of_all_levels),
     };
 

@@ -749,11 +749,29 @@ static void test_seed_request__more_tiles_than_anybody_seeds_are_said(void **sta
                    "<double>1.1</double></coords></bounds>"));
 }
 
+/* A truncate removes tiles of derived levels like any others. */
+static void test_seed_request__a_task_derives_what_its_layer_does(void **state)
+{
+    static const struct {
+        const char *type;
+        tseed_derived_t derived;
+    } cases[] = {{"seed", {1, 4}}, {"reseed", {1, 4}}, {"truncate", {0, 0}}};
+
+    (void)state;
+    layer_of("topp:states")->derived = (tseed_derived_t){1, 4};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_null(submit_members(apr_pstrcat(pool, "<type>", cases[i].type, "</type>", NULL)));
+        assert_int_equal(task.derived.first, cases[i].derived.first);
+        assert_int_equal(task.derived.end, cases[i].derived.end);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_seed_request__the_manuals_examples_are_one_task, setup),
         cmocka_unit_test_setup(test_seed_request__nothing_said_is_everything, setup),
+        cmocka_unit_test_setup(test_seed_request__a_task_derives_what_its_layer_does, setup),
         cmocka_unit_test_setup(test_seed_request__totals_are_exact, setup),
         cmocka_unit_test_setup(test_seed_request__bounds_are_cut_to_the_extent, setup),
         cmocka_unit_test_setup(test_seed_request__bounds_outside_are_no_tiles, setup),
