@@ -18,6 +18,7 @@ static uint64_t page(int i)
 }
 
 typedef struct {
+    int counters;
     uint64_t sum;
     uint64_t hot[HOT];
     uint64_t hottest_cold;
@@ -27,6 +28,7 @@ static void take(void *baton, uint64_t print, uint64_t count)
 {
     seen_t *seen = baton;
 
+    seen->counters++;
     seen->sum += count;
     for (int i = 0; i < HOT; i++) {
         if (print == page(i)) {
@@ -56,6 +58,7 @@ static void test_hits__exact_while_there_is_room(void **state)
         }
         assert_int_equal(seen.hot[i], expected);
     }
+    assert_int_equal(seen.counters, HOT); /* one for each page, however often it was read */
     seen = (seen_t){0};
     tseed_hits_drain(board, take, &seen);
     assert_int_equal(seen.sum, 0);

@@ -385,9 +385,33 @@ static void test_positions__starting_a_huge_task_takes_no_time(void **state)
     assert_true(clock() - start < CLOCKS_PER_SEC);
 }
 
+/* The task has the 8 x 8 tiles of the lower left quarter of level 4: metatiles 0 and 1 each way. */
+static void test_positions__metatiles_outside_have_none(void **state)
+{
+    const tseed_gridset_t *gridset = tseed_gridset_builtin("EPSG:900913");
+    const tseed_bounds_t quarter = {gridset->extent.minx, gridset->extent.miny, 0, 0};
+    const tseed_shape_t shape = {4, 4, 4, 4};
+    tseed_positions_t positions;
+
+    (void)state;
+    tseed_positions_init(&positions, gridset, &quarter, &shape);
+    assert_int_equal(positions.count, 4);
+    for (int64_t y = -1; y <= 2; y++) {
+        for (int64_t x = -1; x <= 2; x++) {
+            const int is_inside = x >= 0 && x < 2 && y >= 0 && y < 2;
+
+            assert_int_equal(tseed_positions_of_metatile(&positions, 4, x, y) >= 0, is_inside);
+        }
+    }
+    assert_int_equal(tseed_positions_of_metatile(&positions, 3, 0, 0), -1);
+    assert_int_equal(tseed_positions_of_metatile(&positions, -1, 0, 0), -1);
+    assert_int_equal(tseed_positions_of_metatile(&positions, TSEED_LEVELS_MAX, 0, 0), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_positions__metatiles_outside_have_none),
         cmocka_unit_test(test_positions__whole_worlds_have_known_counts),
         cmocka_unit_test(test_positions__blocks_follow_each_other_as_drawn),
         cmocka_unit_test(test_positions__metatiles_are_aligned_to_the_grid),
