@@ -14,7 +14,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_pack.h \
 	%D%/tseed_palette.c \
 	%D%/tseed_palette.h \
-	%D%/tseed_palette_reduce.c \
 	%D%/tseed_picture.c \
 	%D%/tseed_picture.h \
 	%D%/tseed_png_filter.c \
@@ -23,8 +22,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_png_libpng.h \
 	%D%/tseed_png_read.c \
 	%D%/tseed_png_read.h \
-	%D%/tseed_png_scan.c \
-	%D%/tseed_png_scan.h \
 	%D%/tseed_png_write.c \
 	%D%/tseed_png_write.h \
 	%D%/tseed_strip.c \

@@ -45,9 +45,6 @@ tseed_colours_t tseed_palette_find(tseed_picture_t *indexed, tseed_palette_room_
 tseed_colours_t tseed_palette_reduce(tseed_picture_t *indexed, tseed_palette_room_t *palette,
                                      const tseed_picture_t *picture);
 
-/* Brings the translucent colours of a picture that was made here to the front. */
-void tseed_palette_order(tseed_picture_t *indexed, tseed_palette_room_t *palette);
-
 /* Gives the room's memory back. */
 void tseed_palette_free(tseed_palette_room_t *palette);
 

@@ -13,9 +13,32 @@
 #define TSEED_PNG_READ_H
 
 #include <apr_pools.h>
+#include <stdint.h>
 
 #include "image/tseed_buffer.h"
 #include "image/tseed_picture.h"
+
+/* The signature with which a file begins, and its length in bytes. */
+#define TSEED_PNG_MAGIC     "\x89PNG\r\n\x1a\n"
+#define TSEED_PNG_SIGNATURE 8
+
+/* Bytes of a chunk's length, type and checksum. */
+#define TSEED_PNG_FRAME 12
+
+/* Colour types, the PNG standard's numbers. */
+enum {
+    TSEED_PNG_GREY = 0,
+    TSEED_PNG_RGB = 2,
+    TSEED_PNG_PALETTE = 3,
+    TSEED_PNG_GREY_ALPHA = 4,
+    TSEED_PNG_RGBA = 6
+};
+
+/* Four bytes, the most significant first. */
+static inline uint32_t tseed_png_number(const unsigned char *from)
+{
+    return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
+}
 
 struct libdeflate_decompressor;
 

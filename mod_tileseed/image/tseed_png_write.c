@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "image/tseed_png_filter.h"
-#include "image/tseed_png_scan.h"
+#include "image/tseed_png_read.h"
 
 #define PALETTE_MAX 256
 

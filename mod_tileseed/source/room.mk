@@ -13,8 +13,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_pace.h \
 	%D%/tseed_redirect.c \
 	%D%/tseed_redirect.h \
-	%D%/tseed_remote.c \
-	%D%/tseed_remote.h \
 	%D%/tseed_secrets.c \
 	%D%/tseed_secrets.h \
 	%D%/tseed_source.c \

@@ -9,6 +9,135 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_memory.h"
 
+/* The remote transfers of a lane: those that other hosts carry out.
+ *
+ * The fetcher's remote has these transfers and writes their results; the list here only remembers
+ * them. `next_remote` links the list, because `next` is used when a transfer comes back as a
+ * letter.
+ *
+ * Private to this room; the fetcher's thread only.
+ */
+
+/* Each host gets so many windows of transfers: one to send and two that wait there, so that the
+ * host need not wait for this one. The host may send them all at once, so it gets one window only
+ * while ours is at most half of what is configured. */
+#define WINDOWS_IN_HAND 3
+
+void tseed_transfer_reset(tseed_transfer_t *transfer)
+{
+    transfer->result = TSEED_FETCH_CANCELLED;
+    transfer->http_status = 0;
+    transfer->sent = transfer->is_other = transfer->is_pack = 0;
+    transfer->retry_after = transfer->took = 0;
+    transfer->pauses_layer = 0;
+    transfer->content_type[0] = transfer->exception[0] = '\0';
+    transfer->next_condition[0] = '\0';
+    transfer->cause[0] = '\0';
+    transfer->length = transfer->received = 0;
+    transfer->orphaned = 0;
+    transfer->is_recalled = 0;
+}
+
+static int has_room(const tseed_remote_t *remote, const tseed_pace_t *pace)
+{
+    const tseed_remote_hosts_t *helpers = remote->helpers;
+    const int windows = 2 * pace->window > pace->most ? WINDOWS_IN_HAND : 1;
+
+    return helpers->calls.send && remote->count < helpers->hosts * windows * pace->window;
+}
+
+/* The first transfer of a list that another host may carry out, linked by `next`. NULL: there is
+ * none, the other hosts have enough in hand for the pace's window, its circuit is open, or it has a
+ * rate, which one host alone can hold exactly. */
+static tseed_transfer_t *remote_next(const tseed_remote_t *remote, tseed_transfer_t *waiting,
+                                     const tseed_pace_t *pace)
+{
+    if (pace->interval > 0 || tseed_pace_is_open(pace) || !has_room(remote, pace)) {
+        return NULL;
+    }
+    while (waiting && !waiting->portion) {
+        waiting = waiting->next;
+    }
+    return waiting;
+}
+
+/* Hands a transfer to the fetcher's remote. The list has the transfer first: the remote may return
+ * it at once. */
+static void remote_send(tseed_remote_t *remote, tseed_transfer_t *transfer)
+{
+    const tseed_fetch_remote_t *calls = &remote->helpers->calls;
+
+    transfer->next_remote = remote->first;
+    remote->first = transfer;
+    remote->count++;
+    calls->send(calls->baton, transfer);
+}
+
+/* The transfer of that address if it is remote, or NULL. */
+static tseed_transfer_t *remote_find(const tseed_remote_t *remote, const tseed_transfer_t *transfer)
+{
+    tseed_transfer_t *found = remote->first;
+
+    while (found && found != transfer) {
+        found = found->next_remote;
+    }
+    return found;
+}
+
+/* Forgets a transfer that has come back. */
+static void remote_take(tseed_remote_t *remote, const tseed_transfer_t *transfer)
+{
+    tseed_transfer_t **link = &remote->first;
+
+    while (*link != transfer) {
+        link = &(*link)->next_remote;
+    }
+    *link = transfer->next_remote;
+    remote->count--;
+}
+
+/* Recalls the transfers of an owner, or of everybody (NULL), that are not recalled already. If that
+ * is for good, what can't be recalled is dropped when it comes, and what can is cancelled: the
+ * remote may have written a part of the results before. */
+static void recall_each(tseed_transfer_t **taken, tseed_remote_t *remote, const void *owner,
+                        int is_for_good)
+{
+    const tseed_fetch_remote_t *calls = &remote->helpers->calls;
+    tseed_transfer_t **link = &remote->first;
+
+    while (*link) {
+        tseed_transfer_t *transfer = *link;
+        const int is_meant = (!owner || transfer->owner == owner) && !transfer->is_recalled;
+
+        transfer->is_recalled |= is_meant && is_for_good;
+        if (!is_meant || !calls->recall(calls->baton, transfer)) {
+            link = &transfer->next_remote;
+            continue;
+        }
+        *link = transfer->next_remote;
+        remote->count--;
+        if (is_for_good) {
+            tseed_transfer_reset(transfer);
+        }
+        transfer->next = *taken;
+        *taken = transfer;
+    }
+}
+
+/* Recalls the transfers of an owner, or of everybody (NULL). Adds those that could be recalled to
+ * the list `*taken`, as cancelled. The others stay and have is_recalled set: they come back. */
+static void remote_withdraw(tseed_transfer_t **taken, tseed_remote_t *remote, const void *owner)
+{
+    recall_each(taken, remote, owner, 1);
+}
+
+/* Takes back what the remote can be made to forget, into the list `*taken`. The others are on their
+ * ways back already. */
+static void remote_take_back(tseed_transfer_t **taken, tseed_remote_t *remote)
+{
+    recall_each(taken, remote, NULL, 0);
+}
+
 /* An upstream is silent when no answer has come for so long, and for so many times what is usual.
  */
 #define SILENCE       (5 * APR_USEC_PER_SEC)
@@ -237,7 +366,7 @@ static apr_time_t orphan_due(const tseed_lane_t *lane)
 
 static tseed_transfer_t *next_remote(const tseed_lane_t *lane)
 {
-    return tseed_remote_next(&lane->remote, lane->turns.first, &lane->pace);
+    return remote_next(&lane->remote, lane->turns.first, &lane->pace);
 }
 
 /* When to send that transfer: by rate and quiet alone, as if none of our wires were busy. */
@@ -264,7 +393,7 @@ static void take_back(tseed_transfer_t **taken, tseed_lane_t *lane)
 {
     tseed_transfer_t *list = NULL;
 
-    tseed_remote_take_back(&list, &lane->remote);
+    remote_take_back(&list, &lane->remote);
     while (list) {
         tseed_transfer_t *transfer = list;
 
@@ -307,7 +436,7 @@ void tseed_lane_ask_again(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *m
 static void send_remote(tseed_lane_t *lane, tseed_transfer_t *transfer, apr_time_t now)
 {
     tseed_pace_sent(&lane->pace, now);
-    tseed_remote_send(&lane->remote, transfer);
+    remote_send(&lane->remote, transfer);
 }
 
 void tseed_lane_make_way(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi, apr_time_t now)
@@ -463,7 +592,7 @@ tseed_transfer_t *tseed_lane_return(tseed_lane_t *lane, tseed_transfer_t *transf
 {
     tseed_transfer_t *taken = NULL;
 
-    tseed_remote_take(&lane->remote, transfer);
+    remote_take(&lane->remote, transfer);
     if (transfer->is_recalled) {
         tseed_transfer_reset(transfer);
         return transfer;
@@ -524,7 +653,7 @@ static tseed_transfer_t *find_under_way(const tseed_lane_t *lane, const tseed_tr
 {
     const tseed_wire_t *wire = wire_of(lane, transfer);
 
-    return wire ? wire->transfer : tseed_remote_find(&lane->remote, transfer);
+    return wire ? wire->transfer : remote_find(&lane->remote, transfer);
 }
 
 void tseed_lane_orphan(tseed_transfer_t **taken, tseed_lane_t *lane,
@@ -572,5 +701,5 @@ void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *mu
             prepend(taken, take_off(lane, multi, wire));
         }
     }
-    tseed_remote_withdraw(taken, &lane->remote, owner);
+    remote_withdraw(taken, &lane->remote, owner);
 }

@@ -4,11 +4,11 @@
  * out, and those that wait for their turn (source/tseed_pace.h).
  *
  * Ways. A transfer goes to a wire as soon as the pace's window allows one more request at once.
- * While the window is full, transfers with a portion go to other hosts (source/tseed_remote.h),
- * unless the pace has a rate. A transfer without a portion that waits in front keeps its place, and
- * an owner whose transfer goes past it keeps its turn for the wires. The pace's quiet and circuit
- * hold for both ways. The window holds for the wires; other hosts get some windows each
- * (source/tseed_remote.c). Probes go to wires only.
+ * While the window is full, transfers with a portion go to other hosts, unless the pace has a rate.
+ * A transfer without a portion that waits in front keeps its place, and an owner whose transfer
+ * goes past it keeps its turn for the wires. The pace's quiet and circuit hold for both ways. The
+ * window holds for the wires; other hosts get some windows each (tseed_lane.c). Probes go to wires
+ * only.
  *
  * Private to this room; the fetcher's thread only.
  */
@@ -17,9 +17,21 @@
 
 #include <stdatomic.h>
 
+#include "source/tseed_fetcher.h"
 #include "source/tseed_pace.h"
-#include "source/tseed_remote.h"
 #include "source/tseed_wire.h"
+
+/* Who helps all lanes. The fetcher has one and changes it between two turns of its thread. */
+typedef struct {
+    tseed_fetch_remote_t calls; /* send is NULL: there is no remote */
+    int hosts;                  /* that help just now */
+} tseed_remote_hosts_t;
+
+typedef struct {
+    const tseed_remote_hosts_t *helpers; /* the fetcher's */
+    tseed_transfer_t *first;
+    _Atomic int count; /* others read it */
+} tseed_remote_t;
 
 typedef struct tseed_lane_t {
     const tseed_upstream_t *upstream;
@@ -108,5 +120,9 @@ void tseed_lane_adopt(tseed_lane_t *lane, const tseed_transfer_t *transfer);
  * or asks for quiet. */
 void tseed_lane_make_way(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          apr_time_t now);
+
+/* Clears all results of a transfer, but for its body's memory. The transfer counts as cancelled
+ * until it has another result. */
+void tseed_transfer_reset(tseed_transfer_t *transfer);
 
 #endif

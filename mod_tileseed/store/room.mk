@@ -13,8 +13,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_names.h \
 	%D%/tseed_owners.c \
 	%D%/tseed_owners.h \
-	%D%/tseed_remnant.c \
-	%D%/tseed_remnant.h \
 	%D%/tseed_store.c \
 	%D%/tseed_store.h \
 	%D%/tseed_store_check.c \
@@ -24,8 +22,4 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_store_remove.c \
 	%D%/tseed_store_share.c \
 	%D%/tseed_store_view.c \
-	%D%/tseed_store_view.h \
-	%D%/tseed_template.c \
-	%D%/tseed_template.h \
-	%D%/tseed_watch.c \
-	%D%/tseed_watch.h
+	%D%/tseed_store_view.h

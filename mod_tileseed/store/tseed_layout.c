@@ -3,14 +3,187 @@
 /* Layouts: templates, patterns, and from tiles to names: one printer for every layout there is. */
 #include "store/tseed_layout.h"
 
+#include <apr_strings.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-#include <apr_strings.h>
-
-#include "store/tseed_template.h"
+#include "base/tseed_ascii.h"
 #include "tiling/tseed_range.h"
+
+/* Path templates: how they are read, and which ones an administrator may use. Pure functions.
+ * Sentences live in the pool that a call takes. */
+
+typedef enum {
+    TOKEN_END,
+    TOKEN_TEXT,        /* stands for itself, holds no slash */
+    TOKEN_SLASH,       /* ends a component of the path */
+    TOKEN_PLACEHOLDER, /* text is what stands between the braces */
+    TOKEN_BAD          /* a brace without its partner */
+} token_kind_t;
+
+typedef struct {
+    token_kind_t kind;
+    const char *text; /* inside the template, not terminated */
+    size_t length;
+} token_t;
+
+enum { HOLDS_Z = 1, HOLDS_X = 2, HOLDS_Y = 4, HOLDS_TILE = HOLDS_Z | HOLDS_X | HOLDS_Y };
+
+typedef struct {
+    const char *name;
+    int holds; /* which parts of a tile's address; 0: a name, the same for all tiles */
+} placeholder_t;
+
+static const placeholder_t placeholders[] = {
+    {"layer", 0},   {"gridset", 0},  {"hash", 0},
+    {"ext", 0},     {"z", HOLDS_Z},  {"x", HOLDS_X},
+    {"y", HOLDS_Y}, {"-y", HOLDS_Y}, {"quadkey", HOLDS_TILE},
+};
+
+#define KNOWN "{layer} {gridset} {hash} {ext} {z} {x} {y} {-y} {quadkey}"
+
+/* Reads the token at *at and moves *at behind it. */
+static token_t template_next(const char **at)
+{
+    const char *start = *at;
+    token_t token = {TOKEN_END, start, 0};
+
+    if (*start == '/') {
+        token.kind = TOKEN_SLASH;
+        token.length = 1;
+        *at = start + 1;
+    } else if (*start == '{') {
+        token.text = start + 1;
+        token.length = strcspn(token.text, "{}");
+        *at = token.text + token.length;
+        token.kind = **at == '}' ? TOKEN_PLACEHOLDER : TOKEN_BAD;
+        *at += **at == '}';
+    } else if (*start == '}') {
+        token.kind = TOKEN_BAD;
+        *at = start + 1;
+    } else if (*start) {
+        token.kind = TOKEN_TEXT;
+        token.length = strcspn(start, "/{}");
+        *at = start + token.length;
+    }
+    return token;
+}
+
+/* Whether a token is the placeholder of that name. */
+static int token_is(const token_t *token, const char *name)
+{
+    return token->kind == TOKEN_PLACEHOLDER && strlen(name) == token->length &&
+           memcmp(token->text, name, token->length) == 0;
+}
+
+int tseed_template_holds(const char *path_template, const char *name)
+{
+    const char *at = path_template;
+    token_t token;
+
+    do {
+        token = template_next(&at);
+    } while (token.kind != TOKEN_END && !token_is(&token, name));
+    return token.kind != TOKEN_END;
+}
+
+static const placeholder_t *find(const token_t *token)
+{
+    for (size_t i = 0; i < sizeof(placeholders) / sizeof(placeholders[0]); i++) {
+        if (token_is(token, placeholders[i].name)) {
+            return &placeholders[i];
+        }
+    }
+    return NULL;
+}
+
+/* Names that the store keeps for itself. */
+static int is_ours(const char *name, size_t length)
+{
+    return strncmp(name, TSEED_LEFTOVER_PREFIX, strlen(TSEED_LEFTOVER_PREFIX)) == 0 ||
+           (length == strlen(TSEED_HIDDEN) && memcmp(name, TSEED_HIDDEN, length) == 0);
+}
+
+/* Names never begin with a dot where a path is made of them, so the text alone decides. */
+static const char *check_components(const char *path_template, apr_pool_t *pool)
+{
+    const char *start = path_template;
+
+    for (;;) {
+        size_t length = strcspn(start, "/");
+
+        if (length == 0 || (length == 1 && *start == '.') ||
+            (length == 2 && memcmp(start, "..", 2) == 0)) {
+            return apr_psprintf(pool,
+                                "the path template '%s' must be relative to the store's directory, "
+                                "without empty parts, '.' and '..'",
+                                path_template);
+        }
+        if (is_ours(start, length)) {
+            return apr_psprintf(pool,
+                                "the path template '%s' must not use the name '" TSEED_HIDDEN
+                                "' nor names that begin with '" TSEED_LEFTOVER_PREFIX
+                                "': the store's own files are called so",
+                                path_template);
+        }
+        if (!start[length]) {
+            return NULL;
+        }
+        start += length + 1;
+    }
+}
+
+/* One placeholder; `next` is what follows it. Two numbers in a row, or a number and a digit, could
+ * be read in two ways: two tiles might share a file. */
+static const char *check_placeholder(int *holds, const char *path_template, const token_t *token,
+                                     const char *next, apr_pool_t *pool)
+{
+    const placeholder_t *known = find(token);
+
+    if (!known) {
+        return apr_psprintf(
+            pool, "the path template '%s' has the unknown placeholder {%.*s}; there are " KNOWN,
+            path_template, (int)token->length, token->text);
+    }
+    if (*next == '{' || (known->holds && tseed_ascii_is_digit(*next))) {
+        return apr_psprintf(pool,
+                            "the path template '%s' needs a character that is no digit between "
+                            "{%s} and what follows it, such as '/', '_' or '.'",
+                            path_template, known->name);
+    }
+    *holds |= known->holds;
+    return NULL;
+}
+
+const char *tseed_template_check(const char *path_template, apr_pool_t *pool)
+{
+    const char *at = path_template;
+    const char *error = check_components(path_template, pool);
+    int holds = 0;
+
+    while (!error) {
+        token_t token = template_next(&at);
+
+        if (token.kind == TOKEN_END) {
+            break;
+        }
+        if (token.kind == TOKEN_BAD) {
+            return apr_psprintf(pool, "the path template '%s' has a brace without its partner",
+                                path_template);
+        }
+        if (token.kind == TOKEN_PLACEHOLDER) {
+            error = check_placeholder(&holds, path_template, &token, at, pool);
+        }
+    }
+    if (!error && holds != HOLDS_TILE) {
+        error = apr_psprintf(pool,
+                             "the path template '%s' does not give each tile a file of its own: it "
+                             "needs {z}, {x} and one of {y} {-y}, or {quadkey}",
+                             path_template);
+    }
+    return error;
+}
 
 /* Fields of layouts: the numbers in a tile's path. Private to the files of layouts.
  *
@@ -65,10 +238,10 @@ static const tseed_field_t fields[] = {
 };
 
 /* The field of that name; NULL: the placeholder is no field. Static storage. */
-static const tseed_field_t *tseed_field_find(const tseed_token_t *token)
+static const tseed_field_t *tseed_field_find(const token_t *token)
 {
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-        if (tseed_token_is(token, fields[i].name)) {
+        if (token_is(token, fields[i].name)) {
             return &fields[i];
         }
     }
@@ -407,19 +580,18 @@ static const char *safe_name(const char *name, apr_pool_t *pool)
     return safe;
 }
 
-static const char *resolve(const tseed_token_t *token, const tseed_tileset_t *tileset,
-                           apr_pool_t *pool)
+static const char *resolve(const token_t *token, const tseed_tileset_t *tileset, apr_pool_t *pool)
 {
-    if (tseed_token_is(token, "layer")) {
+    if (token_is(token, "layer")) {
         return safe_name(tileset->layer->name, pool);
     }
-    if (tseed_token_is(token, "gridset")) {
+    if (token_is(token, "gridset")) {
         return safe_name(tileset->subset->gridset->name, pool);
     }
-    if (tseed_token_is(token, "ext")) {
+    if (token_is(token, "ext")) {
         return safe_name(tileset->format->extension, pool);
     }
-    if (tseed_token_is(token, "hash")) {
+    if (token_is(token, "hash")) {
         return tileset->hash ? tileset->hash : "default";
     }
     return tileset->hash ? apr_pstrcat(pool, "_", tileset->hash, NULL) : "";
@@ -433,12 +605,11 @@ const char *tseed_layout_links(const tseed_tileset_t *tileset, apr_pool_t *pool)
                        safe_name(tileset->format->extension, pool), NULL);
 }
 
-static tseed_part_t part_of(const tseed_token_t *token, const tseed_tileset_t *tileset,
-                            apr_pool_t *pool)
+static tseed_part_t part_of(const token_t *token, const tseed_tileset_t *tileset, apr_pool_t *pool)
 {
     tseed_part_t part = {NULL, token->text, token->length};
 
-    if (token->kind == TSEED_TOKEN_PLACEHOLDER) {
+    if (token->kind == TOKEN_PLACEHOLDER) {
         part.field = tseed_field_find(token);
         part.text = part.field ? "" : resolve(token, tileset, pool);
         part.length = strlen(part.text);
@@ -452,14 +623,14 @@ tseed_pattern_t *tseed_layout_compile(const tseed_tileset_t *tileset, apr_pool_t
     const char *at =
         config->layout == TSEED_LAYOUT_TEMPLATE ? config->path_template : templates[config->layout];
     tseed_pattern_t *pattern = apr_pcalloc(pool, sizeof(*pattern));
-    tseed_token_t token;
+    token_t token;
 
     pattern->gridset = tileset->subset->gridset;
     pattern->parts = apr_array_make(pool, 16, sizeof(tseed_part_t));
     pattern->ends = apr_array_make(pool, 8, sizeof(int));
     do {
-        token = tseed_template_next(&at);
-        if (token.kind == TSEED_TOKEN_SLASH || token.kind == TSEED_TOKEN_END) {
+        token = template_next(&at);
+        if (token.kind == TOKEN_SLASH || token.kind == TOKEN_END) {
             APR_ARRAY_PUSH(pattern->ends, int) = pattern->parts->nelts;
             pattern->longest++;
         } else {
@@ -468,7 +639,7 @@ tseed_pattern_t *tseed_layout_compile(const tseed_tileset_t *tileset, apr_pool_t
             APR_ARRAY_PUSH(pattern->parts, tseed_part_t) = part;
             pattern->longest += part.field ? TSEED_FIELD_LONGEST : part.length;
         }
-    } while (token.kind != TSEED_TOKEN_END);
+    } while (token.kind != TOKEN_END);
     return pattern;
 }
 

@@ -24,7 +24,9 @@
 #ifndef TSEED_LAYOUT_H
 #define TSEED_LAYOUT_H
 
+#include <apr_pools.h>
 #include <apr_tables.h>
+#include <stddef.h>
 
 #include "layer/tseed_tileset.h"
 #include "tiling/tseed_range.h"
@@ -36,7 +38,7 @@
 /* The store's own files, which are no tiles, stand below this directory of the root. */
 #define TSEED_HIDDEN ".tileseed"
 
-/* Levels that were renamed away (tseed_remnant.h) stand below this one. */
+/* Levels that were renamed away (tseed_store_detach.c) stand below this one. */
 #define TSEED_REMOVED TSEED_HIDDEN "/removed"
 /* Tiles on their way from one host to another (seeder/tseed_portions.h). */
 #define TSEED_PACKS TSEED_HIDDEN "/packs"
@@ -94,5 +96,13 @@ struct tseed_pattern_t {
     apr_array_header_t *ends;  /* of int: component i is the parts before ends[i] */
     size_t longest;
 };
+
+/* Whether {name} occurs in the template. */
+int tseed_template_holds(const char *path_template, const char *name);
+
+/* Judges an administrator's template: relative, no component that is empty, "." or "..", known
+ * placeholders only, and enough of them, kept apart, that no two tiles of a tile set share a file.
+ * NULL or a sentence. */
+const char *tseed_template_check(const char *path_template, apr_pool_t *pool);
 
 #endif

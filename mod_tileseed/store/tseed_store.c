@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "store/tseed_store_view.h"
-#include "store/tseed_watch.h"
 
 /* Looking */
 

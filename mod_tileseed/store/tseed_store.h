@@ -23,16 +23,23 @@
 #ifndef TSEED_STORE_H
 #define TSEED_STORE_H
 
+#include <apr_errno.h>
+#include <apr_pools.h>
+#include <apr_tables.h>
 #include <stdint.h>
 #include <sys/stat.h>
-
-#include <apr_pools.h>
 
 #include "base/tseed_calendar.h"
 #include "layer/tseed_effect.h"
 #include "layer/tseed_tileset.h"
-#include "store/tseed_remnant.h"
 #include "tiling/tseed_range.h"
+
+typedef struct {
+    int z;
+    uint64_t print; /* tseed_tileset_print */
+    int64_t task;
+    tseed_effect_t usage; /* names: tiles as they were counted; the rest as the books had it */
+} tseed_remnant_t;
 
 typedef struct tseed_store_t tseed_store_t;
 
@@ -230,5 +237,9 @@ const char *tseed_store_hash_file(const tseed_tileset_t *tileset, const char *ha
  * INT64_MAX when that directory can't be asked, as on a file server that is away, or when it is
  * "/". `scratch` holds a copy of the path. */
 int64_t tseed_store_free(const char *root, apr_pool_t *scratch);
+
+/* The remnants below a store root: *remnants is an array of tseed_remnant_t in `pool`. Success when
+ * there are none. */
+apr_status_t tseed_remnant_list(apr_array_header_t **remnants, const char *root, apr_pool_t *pool);
 
 #endif

@@ -11,7 +11,7 @@
 #include <apr_strings.h>
 
 #include "store/tseed_store_view.h"
-#include "store/tseed_template.h"
+#include "store/tseed_layout.h"
 
 /* The free space of the file system that a store root is on. */
 

@@ -2,22 +2,212 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Whole levels: renamed away at once, then removed at the disk's pace.
  *
- *      <root>/topp_states/EPSG_900913_12  ->  <root>/.tileseed/removed/12-…   (tseed_remnant.h)
+ *      <root>/topp_states/EPSG_900913_12  ->  <root>/.tileseed/removed/12-…
  *
  * All names below the directory are read before: it may go as a whole only if a truncate would
  * remove each of them. Reading takes a small part of the time that removing takes.
  */
+#include <apr_strings.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/tseed_deadline.h"
-#include <time.h>
 #include "store/tseed_store_view.h"
-#include "store/tseed_watch.h"
+
+/* Remnants: levels that were renamed away and not removed yet.
+ *
+ *      <root>/.tileseed/removed/12-00c0ffee00c0ffee-7-1089-1024-98765432-99614720-0
+ *                               |  tile set         | |    |    |        |        number
+ *                               level            task tiles files bytes  allocated
+ *
+ * The name is a note: rename moves the directory and writes the note in one step. So a process that
+ * finds the directory after a crash knows which tile set and task it belongs to, and how much is
+ * booked.
+ *
+ * Any process and thread.
+ */
+
+#define REMNANT_NAME_SIZE 160
+
+/* The name of a remnant; `number` tells it from others of the same. */
+static void remnant_name(char name[REMNANT_NAME_SIZE], const tseed_remnant_t *remnant, int number)
+{
+    const tseed_effect_t *usage = &remnant->usage;
+
+    snprintf(name, REMNANT_NAME_SIZE,
+             "%d-%016" PRIx64 "-%" PRId64 "-%" PRId64 "-%" PRId64 "-%" PRId64 "-%" PRId64 "-%d",
+             remnant->z, remnant->print, remnant->task, usage->names, usage->files, usage->bytes,
+             usage->allocated, number);
+}
+
+/* 0: the name is none of a remnant's. A name is right if it is what its numbers make. */
+static int read_name(tseed_remnant_t *remnant, const char *name)
+{
+    tseed_effect_t *usage = &remnant->usage;
+    char again[REMNANT_NAME_SIZE];
+    int number;
+
+    if (sscanf(name,
+               "%d-%" SCNx64 "-%" SCNd64 "-%" SCNd64 "-%" SCNd64 "-%" SCNd64 "-%" SCNd64 "-%d",
+               &remnant->z, &remnant->print, &remnant->task, &usage->names, &usage->files,
+               &usage->bytes, &usage->allocated, &number) != 8) {
+        return 0;
+    }
+    remnant_name(again, remnant, number);
+    return strcmp(again, name) == 0 && remnant->z >= 0 && remnant->z < TSEED_LEVELS_MAX &&
+           usage->names >= 0 && usage->files >= 0 && usage->bytes >= 0 && usage->allocated >= 0;
+}
+
+apr_status_t tseed_remnant_list(apr_array_header_t **remnants, const char *root, apr_pool_t *pool)
+{
+    DIR *stream = opendir(apr_pstrcat(pool, root, "/" TSEED_REMOVED, NULL));
+    const struct dirent *entry;
+    apr_status_t rv;
+
+    *remnants = apr_array_make(pool, 4, sizeof(tseed_remnant_t));
+    if (!stream) {
+        return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+    }
+    while ((errno = 0, entry = readdir(stream)) != NULL) {
+        tseed_remnant_t remnant;
+
+        if (read_name(&remnant, entry->d_name)) {
+            APR_ARRAY_PUSH(*remnants, tseed_remnant_t) = remnant;
+        }
+    }
+    rv = APR_FROM_OS_ERROR(errno);
+    closedir(stream);
+    return rv;
+}
+
+/* Watches: whether somebody gives a tile a name below a directory while a thread reads it.
+ *
+ * Tile sets may share a directory: those of other formats or parameters, and those of layers whose
+ * templates begin alike. So a watch identifies the directory by its inode, whichever store root and
+ * path leads there. While there is no watch, putting a tile costs nothing more.
+ *
+ * The lock of names (tseed_names.h) guards all watches. For the files of this room.
+ *
+ * Threads of the seeder.
+ */
+
+/* The caller's memory, from begin to end. */
+typedef struct watch_t {
+    dev_t device;
+    ino_t inode;
+    _Atomic int disturbed; /* a name was given since it began */
+    struct watch_t *next;
+} watch_t;
+
+static watch_t *watches; /* changed by whoever holds the lock alone */
+
+/* Begins to watch an open directory: 0, or -1 with errno. Takes the lock alone. So a reader that
+ * begins afterwards sees all names that were given before. */
+static int watch_begin(watch_t *watch, int folder)
+{
+    struct stat st;
+
+    if (fstat(folder, &st) != 0) {
+        return -1;
+    }
+    watch->device = st.st_dev;
+    watch->inode = st.st_ino;
+    watch->disturbed = 0;
+    tseed_names_hold_alone();
+    watch->next = watches;
+    watches = watch;
+    tseed_names_release();
+    return 0;
+}
+
+static void watch_end(watch_t *watch)
+{
+    watch_t **link = &watches;
+
+    tseed_names_hold_alone();
+    while (*link != watch) {
+        link = &(*link)->next;
+    }
+    *link = watch->next;
+    tseed_names_release();
+}
+
+static int same(const watch_t *watch, const struct stat *st)
+{
+    return watch->inode == st->st_ino && watch->device == st->st_dev;
+}
+
+static void disturb(const struct stat *st)
+{
+    for (watch_t *watch = watches; watch; watch = watch->next) {
+        if (same(watch, st)) {
+            watch->disturbed = 1;
+        }
+    }
+}
+
+/* All watches, where nobody knows which. */
+static void disturb_all(void)
+{
+    for (watch_t *watch = watches; watch; watch = watch->next) {
+        watch->disturbed = 1;
+    }
+}
+
+/* The directory above, instead of `folder`, which is closed; -1: there is none. */
+static int go_up(int folder, struct stat *st)
+{
+    const struct stat below = *st;
+    int above = tseed_folders_openat(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    close(folder);
+    if (above < 0 || fstat(above, st) != 0) {
+        disturb_all();
+    } else if (st->st_ino != below.st_ino || st->st_dev != below.st_dev) {
+        return above;
+    }
+    if (above >= 0) {
+        close(above);
+    }
+    return -1;
+}
+
+void tseed_watch_tell_locked(int folder)
+{
+    struct stat st;
+    int at;
+
+    if (!watches) {
+        return;
+    }
+    at = fstat(folder, &st) == 0
+             ? tseed_folders_openat(folder, ".", O_PATH | O_DIRECTORY | O_CLOEXEC)
+             : -1;
+    if (at < 0) {
+        disturb_all();
+    }
+    while (at >= 0) {
+        disturb(&st);
+        at = go_up(at, &st);
+    }
+}
+
+/* Whether the path below `base` still leads to the watched directory, and nobody has given a name
+ * below it. The caller holds the lock alone. */
+static int watch_is_quiet_locked(const watch_t *watch, int base, const char *path)
+{
+    struct stat st;
+
+    return !watch->disturbed && fstatat(base, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           same(watch, &st);
+}
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -105,14 +295,14 @@ static int is_same(int folder, int parent, const char *name)
 static apr_status_t rename_away(int root, const char *path, int level, int removed,
                                 const tseed_remnant_t *remnant)
 {
-    char name[TSEED_REMNANT_NAME_SIZE];
+    char name[REMNANT_NAME_SIZE];
     int rc = -1;
 
     if (tseed_deadline_has_passed()) {
         return APR_EINTR;
     }
     for (int i = 0; rc != 0 && i < INT_MAX; i++) {
-        tseed_remnant_name(name, remnant, i);
+        remnant_name(name, remnant, i);
         rc = renameat(root, path, removed, name);
         if (rc != 0 && errno == ENOENT && is_same(level, removed, name)) {
             rc = 0;
@@ -137,7 +327,7 @@ static void drop_empty_above(tseed_store_t *store)
 /* A purge that ends removes the directory to which this one is moved, but not while the move goes
  * on. Files that others have put below since the survey began must not go with it. */
 static apr_status_t move(tseed_store_t *store, int root, int level, const tseed_remnant_t *remnant,
-                         const tseed_watch_t *watch)
+                         const watch_t *watch)
 {
     int removed;
     apr_status_t rv;
@@ -147,7 +337,7 @@ static apr_status_t move(tseed_store_t *store, int root, int level, const tseed_
     if (rv != APR_SUCCESS) {
         tseed_view_blame(store, TSEED_REMOVED, strlen(TSEED_REMOVED), 0);
     }
-    if (rv == APR_SUCCESS && !tseed_watch_is_quiet_locked(watch, root, store->path)) {
+    if (rv == APR_SUCCESS && !watch_is_quiet_locked(watch, root, store->path)) {
         rv = APR_ENOTIMPL;
     }
     if (rv == APR_SUCCESS) {
@@ -161,10 +351,10 @@ static apr_status_t detach_folder(tseed_remnant_t *remnant, survey_t *survey, in
                                   const tseed_range_t *range)
 {
     tseed_store_t *store = survey->store;
-    tseed_watch_t watch;
+    watch_t watch;
     apr_status_t rv;
 
-    if (tseed_watch_begin(&watch, level) != 0) {
+    if (watch_begin(&watch, level) != 0) {
         return APR_FROM_OS_ERROR(errno);
     }
     rv = survey_folder(survey, level, tseed_layout_level_depth(store->pattern) + 1, range);
@@ -172,7 +362,7 @@ static apr_status_t detach_folder(tseed_remnant_t *remnant, survey_t *survey, in
     if (rv == APR_SUCCESS) {
         rv = move(store, root, level, remnant, &watch);
     }
-    tseed_watch_end(&watch);
+    watch_end(&watch);
     if (rv == APR_SUCCESS) {
         drop_empty_above(store);
     }

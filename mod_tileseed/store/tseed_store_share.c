@@ -20,7 +20,6 @@
 
 #include "base/tseed_text.h"
 #include "store/tseed_store_view.h"
-#include "store/tseed_watch.h"
 
 /* Masters removed so far; what is remembered from before is doubtful. Under the lock of names: no
  * tile is linked to a master between a sweep's look at it and its removal. */

@@ -12,6 +12,7 @@
 #define TSEED_STORE_VIEW_H
 
 #include <apr_hash.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "store/tseed_folders.h"
@@ -145,5 +146,8 @@ apr_status_t tseed_view_write(tseed_store_t *store, int folder, const void *data
  * said so; ESTALE: begin again; else as the system failed. */
 apr_status_t tseed_view_finish(tseed_effect_t *lost, tseed_store_t *store, int folder,
                                const char *name, const tseed_stop_t *stop);
+
+/* Says that a name was given in an open directory. The caller still holds the lock. */
+void tseed_watch_tell_locked(int folder);
 
 #endif

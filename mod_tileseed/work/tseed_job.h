@@ -30,7 +30,7 @@
 #include "board/tseed_board.h"
 #include "quota/tseed_account.h"
 #include "source/tseed_fetcher.h"
-#include "store/tseed_remnant.h"
+#include "store/tseed_store.h"
 #include "tiling/tseed_cells.h"
 #include "work/tseed_mailbox.h"
 #include "work/tseed_tally.h"

@@ -6,7 +6,6 @@
 
 #include "image/tseed_png_libpng.h"
 #include "image/tseed_png_read.h"
-#include "image/tseed_png_scan.h"
 #include "image/tseed_png_write.h"
 #include "target.h"
 
