@@ -85,7 +85,7 @@ def table_of(database, name):
                  [row[2] == 'TEXT' or row[2].startswith('VARCHAR') for row in found])
 
 
-# The mark of ids, see state/tseed_file.h: no id above it was ever given out
+# The mark of ids, see state/tseed_sqlite_open.h: no id above it was ever given out
 
 class Mark:
     """The file tileseed.ids beside a file of SQLite."""

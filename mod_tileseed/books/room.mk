@@ -31,8 +31,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_origin_page.h \
 	%D%/tseed_origins.c \
 	%D%/tseed_origins.h \
-	%D%/tseed_page_jobs.c \
-	%D%/tseed_page_jobs.h \
 	%D%/tseed_page_loader.c \
 	%D%/tseed_page_loader.h \
 	%D%/tseed_purge.c \
@@ -45,7 +43,5 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_root_claim.h \
 	%D%/tseed_syncer.c \
 	%D%/tseed_syncer.h \
-	%D%/tseed_usage_status.c \
-	%D%/tseed_usage_status.h \
 	%D%/tseed_walk.c \
 	%D%/tseed_walk.h

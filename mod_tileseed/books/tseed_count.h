@@ -6,7 +6,7 @@
 
 #include "books/tseed_cache.h"
 #include "books/tseed_marks.h"
-#include "books/tseed_page_jobs.h"
+#include "books/tseed_background.h"
 #include "work/tseed_session.h"
 
 typedef struct tseed_count_t tseed_count_t;

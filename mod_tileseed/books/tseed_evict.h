@@ -7,7 +7,6 @@
 #include "books/tseed_background.h"
 #include "books/tseed_count.h"
 #include "books/tseed_holds.h"
-#include "books/tseed_page_jobs.h"
 #include "books/tseed_quota_wait.h"
 
 typedef struct tseed_evict_t tseed_evict_t;

@@ -43,21 +43,4 @@ apr_array_header_t *tseed_address_keys(const char *url, apr_pool_t *pool);
 /* Sets all of `values` in `query`. */
 void tseed_address_override(apr_table_t *query, const apr_table_t *values);
 
-/* Returns the text that replaces a placeholder, as it is to stand in the address; NULL: there is no
- * such placeholder. */
-typedef const char *tseed_fill_t(void *baton, const char *name, apr_pool_t *pool);
-
-/* Fills a template's placeholders, "{name}". NULL: an unknown one, or a brace without its partner;
- * then `*wrong` has its name, or "". */
-const char *tseed_address_expand(const char *url, tseed_fill_t *fill, void *baton,
-                                 const char **wrong, apr_pool_t *pool);
-
-/* The level as a placeholder wants it: "z"; "z-1" or "z+2", where the upstream counts from another
- * one; "z:02" with so many digits at least; "z-1:02". NULL: it is no such placeholder. */
-const char *tseed_address_level(const char *placeholder, int z, apr_pool_t *pool);
-
-/* Column and row of the single tile that is asked for as decimals, the row from the top. */
-const char *tseed_address_column(const tseed_ask_t *ask, apr_pool_t *pool);
-const char *tseed_address_row(const tseed_ask_t *ask, apr_pool_t *pool);
-
 #endif

@@ -8,9 +8,77 @@
 #include <apr_cstr.h>
 #include <apr_strings.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "source/tseed_address.h"
 #include "source/tseed_wms.h"
+
+/* ---- templates ---- */
+
+/* Returns the text that replaces a placeholder, as it is to stand in the address; NULL: there is no
+ * such placeholder. */
+typedef const char *fill_t(void *baton, const char *name, apr_pool_t *pool);
+
+/* Fills a template's placeholders, "{name}". NULL: an unknown one, or a brace without its partner;
+ * then `*wrong` has its name, or "". */
+static const char *address_expand(const char *url, fill_t *fill, void *baton, const char **wrong,
+                                  apr_pool_t *pool)
+{
+    const char *filled = "";
+
+    while (*url) {
+        size_t text = strcspn(url, "{}");
+        size_t name = url[text] == '{' ? strcspn(url + text + 1, "{}") : 0;
+        const char *value = "";
+
+        filled = apr_pstrcat(pool, filled, apr_pstrmemdup(pool, url, text), NULL);
+        url += text;
+        if (!*url) {
+            break;
+        }
+        *wrong = apr_pstrmemdup(pool, url + 1, name);
+        if (*url != '{' || url[1 + name] != '}' || !(value = fill(baton, *wrong, pool))) {
+            return NULL;
+        }
+        filled = apr_pstrcat(pool, filled, value, NULL);
+        url += name + 2;
+    }
+    return filled;
+}
+
+/* Column and row of the single tile that is asked for as decimals, the row from the top. */
+static const char *address_column(const tseed_ask_t *ask, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%" APR_INT64_T_FMT, ask->whole->minx);
+}
+
+static const char *address_row(const tseed_ask_t *ask, apr_pool_t *pool)
+{
+    int64_t rows = ask->tileset->subset->gridset->rows[ask->whole->z];
+
+    return apr_psprintf(pool, "%" APR_INT64_T_FMT, rows - 1 - ask->whole->miny);
+}
+
+/* The level as a placeholder wants it: "z"; "z-1" or "z+2", where the upstream counts from another
+ * one; "z:02" with so many digits at least; "z-1:02". NULL: it is no such placeholder. */
+static const char *address_level(const char *placeholder, int z, apr_pool_t *pool)
+{
+    const char *at = placeholder + 1;
+    int digits = 1;
+
+    if (*placeholder != 'z') {
+        return NULL;
+    }
+    if ((*at == '-' || *at == '+') && tseed_ascii_is_digit(at[1])) {
+        z += *at == '-' ? -(at[1] - '0') : at[1] - '0';
+        at += 2;
+    }
+    if (at[0] == ':' && at[1] == '0' && tseed_ascii_is_digit(at[2])) {
+        digits = at[2] - '0';
+        at += 3;
+    }
+    return *at ? NULL : apr_psprintf(pool, "%0*d", digits, z);
+}
 
 /* WMTS as a source: the GetTile request of each tile. Pure text, no network, any thread.
  *
@@ -36,7 +104,7 @@ static const char *fill_name(void *baton, const char *name, apr_pool_t *pool)
     if (strcmp(name, "gridset") == 0) {
         return ask->tileset->subset->gridset->name;
     }
-    return tseed_address_level(name, ask->whole->z, pool);
+    return address_level(name, ask->whole->z, pool);
 }
 
 /* The check has let no other placeholder through. */
@@ -45,7 +113,7 @@ static void expand_value(apr_table_t *query, const char *key, tseed_ask_t *ask, 
     const char *wrong;
 
     apr_table_setn(query, key,
-                   tseed_address_expand(apr_table_get(query, key), fill_name, ask, &wrong, pool));
+                   address_expand(apr_table_get(query, key), fill_name, ask, &wrong, pool));
 }
 
 static apr_table_t *query_of(const tseed_ask_t *ask, apr_pool_t *pool)
@@ -65,8 +133,8 @@ static apr_table_t *query_of(const tseed_ask_t *ask, apr_pool_t *pool)
     expand_value(query, "TILEMATRIXSET", &copy, pool);
     expand_value(query, "TILEMATRIX", &copy, pool);
     tseed_address_override(query, ask->tileset->parameters);
-    apr_table_setn(query, "TILEROW", tseed_address_row(ask, pool));
-    apr_table_setn(query, "TILECOL", tseed_address_column(ask, pool));
+    apr_table_setn(query, "TILEROW", address_row(ask, pool));
+    apr_table_setn(query, "TILECOL", address_column(ask, pool));
     return query;
 }
 
@@ -84,7 +152,7 @@ static const char *tseed_wmts_url(const tseed_ask_t *ask, apr_pool_t *pool)
     apr_table_t *query = query_of(ask, pool);
     const char *wrong;
 
-    return strchr(ask->url, '{') ? tseed_address_expand(ask->url, fill, query, &wrong, pool)
+    return strchr(ask->url, '{') ? address_expand(ask->url, fill, query, &wrong, pool)
                                  : tseed_address_join(ask->url, query, pool);
 }
 
@@ -113,7 +181,7 @@ static const char *check_name(const char *key, const apr_table_t *parameters, ap
     const char *value = apr_table_get(parameters, key);
     const char *wrong = NULL;
 
-    if (!value || tseed_address_expand(value, fill_name, &ask, &wrong, pool)) {
+    if (!value || address_expand(value, fill_name, &ask, &wrong, pool)) {
         return NULL;
     }
     return apr_psprintf(pool, "{%s} in %s= is unknown, {gridset}, {z}, {z:02} or {z-1} is expected",
@@ -197,7 +265,7 @@ static const char *check_address(const char *url, const tseed_layer_t *layer, ap
                    ? check_query(url, parameters, pool)
                    : "layer= is missing: it names the layer of the WMTS";
     }
-    if (!tseed_address_expand(url, try_fill, &draft, &wrong, pool)) {
+    if (!address_expand(url, try_fill, &draft, &wrong, pool)) {
         return apr_psprintf(pool,
                             "{%s} in the address is unknown, {TileMatrixSet} {TileMatrix} "
                             "{TileRow} {TileCol} {Style} {Layer}, NAME= behind the address or a "
@@ -289,9 +357,8 @@ typedef struct {
 } placeholder_t;
 
 static const placeholder_t placeholders[] = {
-    {"x", HAS_X, tseed_address_column}, {"y", HAS_Y, tseed_address_row},
-    {"-y", HAS_Y, row_from_bottom},     {"quadkey", HAS_TILE, quadkey},
-    {"bbox", HAS_TILE, bbox},           {"layer", 0, layer_name},
+    {"x", HAS_X, address_column},   {"y", HAS_Y, address_row}, {"-y", HAS_Y, row_from_bottom},
+    {"quadkey", HAS_TILE, quadkey}, {"bbox", HAS_TILE, bbox},  {"layer", 0, layer_name},
 };
 
 static const placeholder_t *find(const char *name)
@@ -310,7 +377,7 @@ static const char *xyz_fill(void *baton, const char *name, apr_pool_t *pool)
 {
     const tseed_ask_t *ask = baton;
     const placeholder_t *placeholder = find(name);
-    const char *value = tseed_address_level(name, ask->whole->z, pool);
+    const char *value = address_level(name, ask->whole->z, pool);
 
     if (placeholder || value) {
         return placeholder ? placeholder->write(ask, pool) : value;
@@ -325,7 +392,7 @@ static const char *tseed_xyz_url(const tseed_ask_t *ask, apr_pool_t *pool)
     tseed_ask_t copy = *ask;
     const char *wrong;
 
-    return tseed_address_expand(ask->url, xyz_fill, &copy, &wrong, pool);
+    return address_expand(ask->url, xyz_fill, &copy, &wrong, pool);
 }
 
 /* ---- what an administrator may write ---- */
@@ -340,7 +407,7 @@ static const char *xyz_try_fill(void *baton, const char *name, apr_pool_t *pool)
     xyz_draft_t *draft = baton;
     const placeholder_t *placeholder = find(name);
 
-    if (placeholder || tseed_address_level(name, 0, pool)) {
+    if (placeholder || address_level(name, 0, pool)) {
         draft->has |= placeholder ? placeholder->has : HAS_Z;
         return "";
     }
@@ -362,7 +429,7 @@ static const char *check_template(const char *url, const tseed_layer_t *layer, a
     if (problem) {
         return problem;
     }
-    if (!tseed_address_expand(url, xyz_try_fill, &draft, &wrong, pool)) {
+    if (!address_expand(url, xyz_try_fill, &draft, &wrong, pool)) {
         return apr_psprintf(pool,
                             "{%s} in the address is unknown, " KNOWN
                             " are expected, NAME being a TileSeedParameter of the layer",

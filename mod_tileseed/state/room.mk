@@ -7,13 +7,8 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_conninfo.h \
 	%D%/tseed_database.c \
 	%D%/tseed_database.h \
-	%D%/tseed_file.c \
-	%D%/tseed_file.h \
 	%D%/tseed_finding_rows.c \
 	%D%/tseed_finding_rows.h \
-	%D%/tseed_host_list.c \
-	%D%/tseed_host_record.c \
-	%D%/tseed_host_record.h \
 	%D%/tseed_hosts.c \
 	%D%/tseed_hosts.h \
 	%D%/tseed_miss_rows.c \

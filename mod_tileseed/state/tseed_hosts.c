@@ -8,8 +8,76 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
-#include "state/tseed_host_record.h"
 #include "state/tseed_work.h"
+
+/* The rows by which hosts decide who works: of a host, of the role, and the database's clock. Each
+ * function is called within a transaction of the state. Texts live until the state's next call.
+ *
+ * Statuses as in tseed_state.h. Internal to state/. Any process, the thread of the state's handle.
+ */
+
+/* The row of a host. */
+typedef struct {
+    int is_there;
+    const char *instance;
+    int64_t epoch, renewals, until;
+    int is_draining;
+} host_record_t;
+
+#define SEEDER "seeder"
+
+apr_status_t tseed_host_moment_read(tseed_state_t *state, tseed_host_moment_t *moment)
+{
+    tseed_rows_t rows;
+    const apr_status_t rv =
+        tseed_database_first(&rows, &state->db, TSEED_SQL_CLOCK, NULL, state->scratch);
+
+    if (rv == APR_SUCCESS) {
+        tseed_rows_scan(&rows, &moment->now, &moment->started);
+    }
+    return rv;
+}
+
+/* Reads the role. `sql`: TSEED_SQL_ROLE_HOLD locks its row, TSEED_SQL_ROLE_GET does not. */
+static apr_status_t role_read(tseed_state_t *state, tseed_role_t *role, tseed_sql_t sql)
+{
+    tseed_rows_t rows;
+    const apr_status_t rv =
+        tseed_database_first(&rows, &state->db, sql, (const void *[]){SEEDER}, state->scratch);
+
+    if (rv == APR_SUCCESS) {
+        tseed_rows_scan(&rows, &role->host, &role->epoch, &role->tenure, &role->former);
+    }
+    return rv == APR_NOTFOUND
+               ? tseed_database_fail(&state->db, rv, "the table role has no row '" SEEDER "'")
+               : rv;
+}
+
+/* Writes the role, whose row is locked. */
+static apr_status_t role_write(tseed_state_t *state, const tseed_role_t *role)
+{
+    const void *args[] = {role->host, &role->epoch, &role->tenure, &role->former, SEEDER};
+
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_ROLE_SET, args);
+}
+
+/* Reads the row of a host, if it is there. `sql`: TSEED_SQL_HOST_HOLD locks it, TSEED_SQL_HOST_GET
+ * does not. */
+static apr_status_t host_record_read(tseed_state_t *state, host_record_t *row, const char *name,
+                                     tseed_sql_t sql)
+{
+    tseed_rows_t rows;
+    apr_status_t rv =
+        tseed_database_select(&rows, &state->db, sql, (const void *[]){name}, state->scratch);
+
+    *row = (host_record_t){.instance = ""};
+    if (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        row->is_there = 1;
+        tseed_rows_scan(&rows, &row->instance, &row->epoch, &row->renewals, &row->until,
+                        &row->is_draining);
+    }
+    return rv;
+}
 
 #define ID_STEP        1000 /* ids that may have been given out since the host remembered one */
 #define RETURNS_WITHIN (24 * 3600 * APR_USEC_PER_SEC) /* a host whose lease is over */
@@ -63,7 +131,7 @@ typedef struct {
     const tseed_host_t *host;
     /* found */
     tseed_role_t role;
-    tseed_host_record_t row;
+    host_record_t row;
     tseed_host_moment_t moment;
     int is_same;   /* the row is of this very httpd */
     int64_t tried; /* an earlier epoch that may have been committed; 0: none */
@@ -163,7 +231,7 @@ static apr_status_t settle_role(tseed_state_t *state, registering_t *call)
     }
     registration->tenure = role.tenure;
     registration->former = role.former;
-    return tseed_role_write(state, &role);
+    return role_write(state, &role);
 }
 
 static apr_status_t refuse_name(tseed_state_t *state, const tseed_host_t *host)
@@ -198,12 +266,12 @@ static apr_status_t do_register(tseed_state_t *state, void *baton)
 {
     registering_t *call = baton;
     const tseed_host_t *host = call->host;
-    apr_status_t rv = tseed_role_read(state, &call->role, TSEED_SQL_ROLE_HOLD);
+    apr_status_t rv = role_read(state, &call->role, TSEED_SQL_ROLE_HOLD);
 
     call->tried = call->registration->epoch ? call->registration->epoch : call->tried;
     *call->registration = (tseed_registration_t){0};
     if (rv == APR_SUCCESS) {
-        rv = tseed_host_record_read(state, &call->row, host->name, TSEED_SQL_HOST_HOLD);
+        rv = host_record_read(state, &call->row, host->name, TSEED_SQL_HOST_HOLD);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_host_moment_read(state, &call->moment);
@@ -270,7 +338,7 @@ static apr_status_t look_round(tseed_state_t *state, renewing_t *call)
     apr_time_t since;
     tseed_host_moment_t moment;
     tseed_role_t role;
-    tseed_host_record_t row;
+    host_record_t row;
     apr_status_t rv = tseed_host_moment_read(state, &moment);
 
     if (rv == APR_SUCCESS) {
@@ -282,10 +350,10 @@ static apr_status_t look_round(tseed_state_t *state, renewing_t *call)
         rv = tseed_work_number(state, &renewal->newest, TSEED_SQL_ID_GET, NULL);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_role_read(state, &role, TSEED_SQL_ROLE_GET);
+        rv = role_read(state, &role, TSEED_SQL_ROLE_GET);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_host_record_read(state, &row, role.host, TSEED_SQL_HOST_GET);
+        rv = host_record_read(state, &row, role.host, TSEED_SQL_HOST_GET);
     }
     if (rv == APR_SUCCESS) {
         apr_cpystrn(renewal->active, role.host, sizeof(renewal->active));
@@ -352,8 +420,8 @@ static apr_status_t succeed(tseed_state_t *state, taking_t *call)
 {
     const tseed_host_t *host = call->host;
     tseed_host_moment_t moment;
-    tseed_host_record_t row;
-    apr_status_t rv = tseed_host_record_read(state, &row, call->role.host, TSEED_SQL_HOST_HOLD);
+    host_record_t row;
+    apr_status_t rv = host_record_read(state, &row, call->role.host, TSEED_SQL_HOST_HOLD);
 
     if (rv == APR_SUCCESS) {
         rv = tseed_host_moment_read(state, &moment);
@@ -377,7 +445,7 @@ static apr_status_t take_over(tseed_state_t *state, taking_t *call)
     role->former = role->tenure;
     role->tenure = role->epoch = call->epoch;
     role->host = call->host->name;
-    rv = tseed_role_write(state, role);
+    rv = role_write(state, role);
     return rv == APR_SUCCESS
                ? write_renewal(state, &(tseed_renewal_t){0}, call->host, call->epoch, 0)
                : rv;
@@ -395,12 +463,12 @@ static int has_taken(taking_t *call)
 static apr_status_t do_take(tseed_state_t *state, void *baton)
 {
     taking_t *call = baton;
-    tseed_host_record_t own;
-    apr_status_t rv = tseed_role_read(state, &call->role, TSEED_SQL_ROLE_HOLD);
+    host_record_t own;
+    apr_status_t rv = role_read(state, &call->role, TSEED_SQL_ROLE_HOLD);
 
     call->taken = call->has_ousted = call->is_early = 0;
     if (rv == APR_SUCCESS) {
-        rv = tseed_host_record_read(state, &own, call->host->name, TSEED_SQL_HOST_HOLD);
+        rv = host_record_read(state, &own, call->host->name, TSEED_SQL_HOST_HOLD);
     }
     if (rv != APR_SUCCESS) {
         return rv;
@@ -455,12 +523,12 @@ static apr_status_t do_resign(tseed_state_t *state, void *baton)
 {
     const tseed_fence_t *fence = baton;
     tseed_role_t role;
-    apr_status_t rv = tseed_role_read(state, &role, TSEED_SQL_ROLE_HOLD);
+    apr_status_t rv = role_read(state, &role, TSEED_SQL_ROLE_HOLD);
 
     if (rv == APR_SUCCESS && strcmp(role.host, fence->host) == 0 && role.epoch == fence->epoch) {
         role.host = "";
         role.epoch = 0;
-        rv = tseed_role_write(state, &role);
+        rv = role_write(state, &role);
     }
     return rv;
 }
@@ -487,4 +555,79 @@ apr_status_t tseed_hosts_leave(tseed_state_t *state, const tseed_fence_t *fence)
         tseed_work_change(state, NULL, TSEED_SQL_PORTIONS_LEAVE, (const void *[]){&fence->epoch});
     }
     return rv;
+}
+
+/* Hosts as operators see and change them: any process may list and drain them. */
+
+typedef struct {
+    tseed_host_list_t *list;
+    apr_pool_t *pool;
+} listing_t;
+
+static void load_host(void *row, tseed_rows_t *rows)
+{
+    tseed_host_row_t *host = row;
+
+    tseed_rows_scan(rows, &host->name, &host->machine, &host->version, &host->until,
+                    &host->is_draining, &host->started, &host->seen, &host->is_fetching);
+}
+
+static apr_status_t do_list(tseed_state_t *state, void *baton)
+{
+    const listing_t *call = baton;
+    tseed_host_moment_t moment = {0, 0};
+    tseed_role_t role = {.host = ""};
+    apr_status_t rv;
+
+    call->list->hosts = apr_array_make(call->pool, 4, sizeof(tseed_host_row_t));
+    rv = tseed_work_add_rows(state, call->list->hosts, load_host, TSEED_SQL_HOSTS, NULL);
+    if (rv == APR_SUCCESS) {
+        rv = role_read(state, &role, TSEED_SQL_ROLE_GET);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_host_moment_read(state, &moment);
+    }
+    call->list->active = apr_pstrdup(call->pool, role.host);
+    call->list->now = moment.now;
+    for (int i = 0; i < call->list->hosts->nelts; i++) {
+        tseed_host_row_t *host = &APR_ARRAY_IDX(call->list->hosts, i, tseed_host_row_t);
+
+        host->is_dead = host->until < moment.now;
+        host->is_fetching = host->is_fetching && !host->is_dead;
+    }
+    return rv;
+}
+
+apr_status_t tseed_hosts_list(tseed_state_t *state, tseed_host_list_t *list, apr_pool_t *pool)
+{
+    return tseed_work_read(state, do_list, &(listing_t){list, pool});
+}
+
+apr_status_t tseed_hosts_drain(tseed_state_t *state, const char *name, int is_draining)
+{
+    int rows = 0;
+    const apr_status_t rv =
+        tseed_work_change(state, &rows, TSEED_SQL_HOST_DRAIN, (const void *[]){&is_draining, name});
+
+    return rv == APR_SUCCESS && rows == 0 ? APR_NOTFOUND : rv;
+}
+
+static apr_status_t do_forget(tseed_state_t *state, void *baton)
+{
+    const apr_interval_time_t *age = baton;
+    tseed_host_moment_t moment;
+    int64_t before = 0;
+    apr_status_t rv = tseed_host_moment_read(state, &moment);
+
+    if (rv == APR_SUCCESS) {
+        before = moment.now - *age;
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_HOSTS_FORGET,
+                                   (const void *[]){&before});
+    }
+    return rv;
+}
+
+apr_status_t tseed_hosts_forget(tseed_state_t *state, apr_interval_time_t age)
+{
+    return tseed_work_write(state, do_forget, &age);
 }

@@ -26,6 +26,18 @@
 
 #include "protocol/tseed_host_document.h"
 #include "state/tseed_state.h"
+#include "state/tseed_statements.h"
+
+/* Microseconds since 1970. */
+typedef struct {
+    int64_t now, started; /* started: the database, if that matters */
+} tseed_host_moment_t;
+
+/* The role of the seeder. */
+typedef struct {
+    const char *host; /* "": nobody has it */
+    int64_t epoch, tenure, former;
+} tseed_role_t;
 
 /* Whether several hosts can share a database of that driver. */
 int tseed_hosts_can_share(const char *driver);
@@ -122,5 +134,8 @@ apr_status_t tseed_hosts_drain(tseed_state_t *state, const char *name, int is_dr
 
 /* Forgets hosts without a role that were not seen for so long. */
 apr_status_t tseed_hosts_forget(tseed_state_t *state, apr_interval_time_t age);
+
+/* Reads the clock of the database. */
+apr_status_t tseed_host_moment_read(tseed_state_t *state, tseed_host_moment_t *moment);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <apr_strings.h>
 
-#include "state/tseed_host_record.h"
+#include "state/tseed_hosts.h"
 #include "state/tseed_work.h"
 
 /* ---- changes ---- */

@@ -15,7 +15,72 @@
 #include <sys/statvfs.h>
 
 #include "base/tseed_log.h"
-#include "state/tseed_file.h"
+#include "base/tseed_text.h"
+#include <errno.h>
+#include <unistd.h>
+#include <sys/stat.h>
+#include <limits.h>
+#include <fcntl.h>
+
+/* Whether the file system takes another page beside `path`; 0 when it is full or a quota is used
+ * up. */
+static int file_has_room(const char *path)
+{
+    static const char page[4096] = "room?";
+    char directory[PATH_MAX];
+    int file, has_room = 1;
+
+    apr_cpystrn(directory, path, (apr_size_t)(strrchr(path, '/') - path) + 2);
+    file = open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (file < 0 || write(file, page, sizeof(page)) < 0) {
+        has_room = errno != ENOSPC && errno != EDQUOT;
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    return has_room;
+}
+
+static int is_forbidden(char *text, size_t size, const char *path)
+{
+    struct stat st;
+
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 || errno != EACCES ||
+        stat(path, &st) != 0) {
+        return 0;
+    }
+    tseed_text_say(text, size,
+                   "%s belongs to uid %u and has the mode %04o, so that httpd's User (uid %u) may "
+                   "not write to it",
+                   path, (unsigned)st.st_uid, (unsigned)st.st_mode & 07777, (unsigned)geteuid());
+    return 1;
+}
+
+/* Finds a file of the database, or its directory, whose owner and mode keep this process from
+ * writing to it. Says which as a clause in `text` (at least 4 bytes). Returns 0 if there is none.
+ */
+static int file_obstacle(char *text, size_t size, const char *path)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", NULL};
+    char part[PATH_MAX];
+
+    for (int i = 0; suffixes[i]; i++) {
+        apr_snprintf(part, sizeof(part), "%s%s", path, suffixes[i]);
+        if (is_forbidden(text, size, part)) {
+            return 1;
+        }
+    }
+    apr_cpystrn(part, path, (apr_size_t)(strrchr(path, '/') - path) + 2);
+    return is_forbidden(text, size, part);
+}
+
+/* Whether the file system takes no writes at all. */
+static int file_is_on_readonly(const char *path)
+{
+    struct statvfs space;
+
+    return statvfs(path, &space) == 0 && (space.f_flag & ST_RDONLY);
+}
 
 /* ---- failures ---- */
 
@@ -39,7 +104,7 @@ static int is_disk_full(const char *path)
 {
     struct statvfs space;
 
-    return (statvfs(path, &space) == 0 && space.f_bavail == 0) || !tseed_file_has_room(path);
+    return (statvfs(path, &space) == 0 && space.f_bavail == 0) || !file_has_room(path);
 }
 
 /* SQLite says "readonly" of a file system, and of a file that we may not write to. */
@@ -48,10 +113,10 @@ static apr_status_t may_not_write(tseed_database_t *db, const char *words,
 {
     char why[TSEED_DATABASE_ERROR_SIZE];
 
-    if (tseed_file_obstacle(why, sizeof(why), db->path)) {
+    if (file_obstacle(why, sizeof(why), db->path)) {
         return tseed_database_fail(db, EACCES, "%s: %s", words, why);
     }
-    return tseed_database_fail(db, tseed_file_is_on_readonly(db->path) ? EROFS : EACCES, "%s: %s%s",
+    return tseed_database_fail(db, file_is_on_readonly(db->path) ? EROFS : EACCES, "%s: %s%s",
                                db->path, words, failure->advice);
 }
 

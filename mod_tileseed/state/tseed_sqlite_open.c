@@ -7,16 +7,263 @@
  */
 #include "state/tseed_sqlite_open.h"
 
+#include <apr_strings.h>
+#include <apr_time.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <apr_strings.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/tseed_log.h"
+#include "base/tseed_text.h"
 #include "state/tseed_database.h"
-#include "state/tseed_file.h"
 #include "state/tseed_schema.h"
 #include "state/tseed_sqlite.h"
+
+/* The database's file and what lies beside it. Private to the state room.
+ *
+ *      tileseed.db                    the database
+ *      tileseed.db-wal, -shm          SQLite's own
+ *      tileseed.ids                   the mark: no id above it was ever given out
+ *      tileseed.db.rescue             a damaged database, until a new one is in its place
+ *      tileseed.db.new                the new database, until it is complete
+ *      tileseed.db.damaged-<time>     a damaged database that was replaced
+ *
+ * Any process. One process at a time replaces a database: it holds the opening lock.
+ * Paths live in the pool that a call takes; statuses are the system's.
+ */
+
+#define LOCK_TRIES 1000  /* tries … */
+#define LOCK_PAUSE 10000 /* … and microseconds between them */
+
+static const char *directory_of(const char *path, apr_pool_t *pool)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? apr_pstrmemdup(pool, path, (apr_size_t)(slash - path) + 1) : "./";
+}
+
+static apr_status_t sync_directory(const char *path)
+{
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    apr_status_t rv = APR_SUCCESS;
+
+    if (directory < 0 || fsync(directory) != 0) {
+        rv = errno;
+    }
+    if (directory >= 0) {
+        close(directory);
+    }
+    return rv;
+}
+
+/* ---- lock ---- */
+
+/* Takes the lock under which the file is made, opened, migrated and set aside; waits for at most
+ * ten seconds (APR_EBUSY). Returns a descriptor in *lock; file_unlock closes it. */
+static apr_status_t file_lock(int *lock, const char *path, apr_pool_t *pool)
+{
+    *lock = open(directory_of(path, pool), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0) {
+        return errno;
+    }
+    for (int tries = 0; flock(*lock, LOCK_EX | LOCK_NB) != 0; tries++) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || tries == LOCK_TRIES) {
+            apr_status_t rv = errno == EWOULDBLOCK ? EBUSY : errno;
+
+            close(*lock);
+            return rv;
+        }
+        apr_sleep(LOCK_PAUSE);
+    }
+    return APR_SUCCESS;
+}
+
+static void file_unlock(int lock)
+{
+    close(lock);
+}
+
+/* ---- the file ---- */
+
+/* Makes an empty file of mode 0600 unless there is one. Under the lock. */
+static apr_status_t file_make(const char *path, apr_pool_t *pool)
+{
+    /* an existing file is not even opened: closing it would drop SQLite's locks in this process */
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+
+    if (file < 0) {
+        return errno == EEXIST ? APR_SUCCESS : errno;
+    }
+    close(file);
+    /* what an earlier file of this name left behind belongs to that one alone */
+    unlink(apr_pstrcat(pool, path, "-wal", NULL));
+    unlink(apr_pstrcat(pool, path, "-shm", NULL));
+    return APR_SUCCESS;
+}
+
+static const char *damaged_name(const char *path, apr_pool_t *pool)
+{
+    apr_time_exp_t now;
+
+    apr_time_exp_gmt(&now, apr_time_now());
+    return apr_psprintf(pool, "%s.damaged-%04d%02d%02dT%02d%02d%02d.%06dZ", path,
+                        now.tm_year + 1900, now.tm_mon + 1, now.tm_mday, now.tm_hour, now.tm_min,
+                        now.tm_sec, now.tm_usec);
+}
+
+static const char *rescue_path(const char *path, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, path, ".rescue", NULL);
+}
+
+static int is_there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static apr_status_t move_if_there(const char *path, const char *target)
+{
+    return rename(path, target) == 0 || errno == ENOENT ? APR_SUCCESS : errno;
+}
+
+/* The log alone; the index, which other processes may have in use still, must not become that of
+ * another database. */
+static apr_status_t move_log(const char *path, const char *target, apr_pool_t *pool)
+{
+    unlink(apr_pstrcat(pool, path, "-shm", NULL));
+    return move_if_there(apr_pstrcat(pool, path, "-wal", NULL),
+                         apr_pstrcat(pool, target, "-wal", NULL));
+}
+
+static apr_status_t set_aside(const char **aside, const char *path, apr_pool_t *pool)
+{
+    const char *rescue = rescue_path(path, pool);
+    apr_status_t rv;
+
+    *aside = damaged_name(path, pool);
+    rv = move_log(rescue, *aside, pool);
+    return rv == APR_SUCCESS ? move_if_there(rescue, *aside) : rv;
+}
+
+static int file_is_away(const char *path, apr_pool_t *pool)
+{
+    return !is_there(path) && is_there(rescue_path(path, pool));
+}
+
+/* A damaged database is replaced in two steps, each under the lock, while this process does not
+ * have the database open. If the process dies or the power fails after the first step, the next
+ * process finds the database away and nothing in its place, and does both steps again.  The first
+ * step moves the database and its log away, to *rescue. A process that commits to it meanwhile sees
+ * after its commit that the file is another, and does not take the commit for done. The database
+ * first, and on the disk: one without its log would pass for whole. */
+static apr_status_t file_move_away(const char **rescue, const char *path, apr_pool_t *pool)
+{
+    const char *directory = directory_of(path, pool), *left;
+    apr_status_t rv = APR_SUCCESS;
+
+    *rescue = rescue_path(path, pool);
+    if (is_there(path)) {
+        rv = set_aside(&left, path, pool); /* of a replacement that ended just before its end */
+        if (rv == APR_SUCCESS && rename(path, *rescue) != 0) {
+            rv = errno;
+        }
+        if (rv == APR_SUCCESS) {
+            rv = sync_directory(directory);
+        }
+    }
+    if (rv == APR_SUCCESS) {
+        rv = move_log(path, *rescue, pool);
+    }
+    return rv == APR_SUCCESS ? sync_directory(directory) : rv;
+}
+
+/* The second step puts the closed database `fresh` in its place and keeps the damaged one as
+ * *aside. */
+static apr_status_t file_replace(const char **aside, const char *path, const char *fresh,
+                                 apr_pool_t *pool)
+{
+    apr_status_t rv = rename(fresh, path) == 0 ? sync_directory(directory_of(path, pool)) : errno;
+
+    return rv == APR_SUCCESS ? set_aside(aside, path, pool) : rv;
+}
+
+/* Removes a database and what SQLite has beside it, if it is there. */
+static void file_remove(const char *path, apr_pool_t *pool)
+{
+    unlink(path);
+    unlink(apr_pstrcat(pool, path, "-wal", NULL));
+    unlink(apr_pstrcat(pool, path, "-shm", NULL));
+}
+
+/* ---- the mark ---- */
+
+static const char *mark_path(const char *path, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, directory_of(path, pool), "tileseed.ids", NULL);
+}
+
+apr_status_t tseed_mark_load(tseed_mark_t *mark, const char *path, apr_pool_t *pool)
+{
+    FILE *file = fopen(mark_path(path, pool), "re");
+    long long id;
+    unsigned long long inode;
+
+    *mark = (tseed_mark_t){0, 0};
+    if (!file) {
+        return errno == ENOENT ? APR_SUCCESS : errno;
+    }
+    if (fscanf(file, "%lld %llu", &id, &inode) == 2 && id >= 0) {
+        *mark = (tseed_mark_t){id, inode};
+    }
+    fclose(file);
+    return APR_SUCCESS;
+}
+
+static apr_status_t write_synced(const char *path, const char *text)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    size_t length = strlen(text);
+    apr_status_t rv = APR_SUCCESS;
+    ssize_t written;
+
+    if (file < 0) {
+        return errno;
+    }
+    written = write(file, text, length);
+    if (written != (ssize_t)length) {
+        rv = written < 0 ? errno : ENOSPC;
+    } else if (fsync(file) != 0) {
+        rv = errno;
+    }
+    if (close(file) != 0 && rv == APR_SUCCESS) {
+        rv = errno;
+    }
+    return rv;
+}
+
+apr_status_t tseed_mark_save(const tseed_mark_t *mark, const char *path, apr_pool_t *pool)
+{
+    const char *target = mark_path(path, pool);
+    const char *beside = apr_pstrcat(pool, target, ".new", NULL);
+    const char *text =
+        apr_psprintf(pool, "%" APR_INT64_T_FMT " %" APR_UINT64_T_FMT "\n", mark->id, mark->inode);
+    apr_status_t rv = write_synced(beside, text);
+
+    if (rv == APR_SUCCESS && rename(beside, target) != 0) {
+        rv = errno;
+    }
+    if (rv == APR_SUCCESS) {
+        rv = sync_directory(directory_of(path, pool));
+    }
+    return rv == EDQUOT ? ENOSPC : rv;
+}
 
 /* Salvage: the rows of a damaged database that can be read. Private to the state room. The process
  * that holds the opening lock. The scratch pool holds what the call needs while it runs. */
@@ -177,7 +424,7 @@ apr_status_t tseed_sqlite_look_through(tseed_database_t *db)
 /* Nothing is prepared yet. *version: of the schema it had, 0 when it was empty. */
 static apr_status_t open_file(tseed_database_t *db, int *version)
 {
-    apr_status_t rv = tseed_file_make(db->path, db->scratch);
+    apr_status_t rv = file_make(db->path, db->scratch);
 
     if (rv != APR_SUCCESS) {
         return tseed_database_fail(db, rv, "%s: can't be made" TSEED_SQLITE_NEEDS, db->path);
@@ -276,7 +523,7 @@ static apr_status_t make_fresh(tseed_database_t *db, const char *fresh, const ch
     int version;
     apr_status_t rv;
 
-    tseed_file_remove(fresh, db->scratch);
+    file_remove(fresh, db->scratch);
     tseed_mark_load(&mark, path, db->scratch);
     db->path = fresh;
     rv = open_file(db, &version);
@@ -303,12 +550,12 @@ static apr_status_t replace_damaged(tseed_database_t *db, int *version)
 
     tseed_database_disconnect(db);
     db->suspect = 0;
-    rv = tseed_file_move_away(&damaged, db->path, db->scratch);
+    rv = file_move_away(&damaged, db->path, db->scratch);
     if (rv == APR_SUCCESS) {
         rv = make_fresh(db, fresh, damaged, &tasks, &quota);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_file_replace(&aside, db->path, fresh, db->scratch);
+        rv = file_replace(&aside, db->path, fresh, db->scratch);
     }
     if (rv != APR_SUCCESS) {
         db->suspect = 1;
@@ -324,7 +571,7 @@ static apr_status_t replace_damaged(tseed_database_t *db, int *version)
 
 static apr_status_t open_or_go_on(tseed_database_t *db, int *version)
 {
-    if (tseed_file_is_away(db->path, db->scratch)) {
+    if (file_is_away(db->path, db->scratch)) {
         return tseed_database_fail(db, TSEED_EDAMAGED, "%s: damaged, and not replaced so far",
                                    db->path);
     }
@@ -356,7 +603,7 @@ static apr_status_t open_database(tseed_database_t *db)
     apr_status_t rv;
 
     db->lost = 1; /* until it is done */
-    rv = tseed_file_lock(&lock, db->path, db->scratch);
+    rv = file_lock(&lock, db->path, db->scratch);
     if (rv != APR_SUCCESS) {
         return tseed_database_fail(db, rv, "the directory of %s can't be opened and locked",
                                    db->path);
@@ -369,7 +616,7 @@ static apr_status_t open_database(tseed_database_t *db)
             tseed_database_disconnect(db);
         }
     }
-    tseed_file_unlock(lock);
+    file_unlock(lock);
     return rv;
 }
 

@@ -180,7 +180,7 @@ typedef struct {
     unsigned trace;  /* on the board; 0: none */
     int inherits;    /* a REMOVE: its trace is of a seeder that died at it */
     int has_waited;  /* amid its tiles, after some were written */
-    int is_overdue;  /* no job waits for it, its store hangs, books/tseed_page_jobs.h */
+    int is_overdue;  /* no job waits for it, its store hangs, books/tseed_background.h */
     int is_stale; /* the answer, come or to come, is one of before a truncate, or of before writes
                    * were lost: not to be stored, and nothing is learnt from it */
 
