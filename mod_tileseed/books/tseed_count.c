@@ -13,7 +13,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "books/tseed_cache.h"
+#include "books/tseed_usage_status.h"
 
 #define RETRY            (60 * APR_USEC_PER_SEC)
 #define SEARCH_EVERY     APR_USEC_PER_SEC /* for doubts, when some that were found are put off */

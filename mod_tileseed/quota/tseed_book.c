@@ -506,13 +506,14 @@ void tseed_book_unmark_levels(tseed_book_tileset_t *booked, uint64_t levels)
     booked->changed = 1;
 }
 
-void tseed_book_doubt(tseed_book_t *book, tseed_book_tileset_t *booked, uint64_t levels)
+/* Puts all pages of a level in doubt now. The caller marks the level first and takes the mark away
+ * when booked->in_doubt is 0. */
+static void doubt_level(tseed_book_t *book, tseed_book_tileset_t *booked, int z)
 {
     for (uint32_t i = 0; i < book->table.end; i++) {
         tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
 
-        if (entry->flags & TSEED_ENTRY_USED && entry->tileset == booked->number &&
-            levels >> entry->z & 1) {
+        if (entry->flags & TSEED_ENTRY_USED && entry->tileset == booked->number && entry->z == z) {
             doubt(book, booked, entry);
         }
     }
@@ -580,7 +581,7 @@ void tseed_book_inherit(tseed_book_t *book, tseed_book_tileset_t *booked, int z,
     more = minus(usage, &moved);
     tseed_effect_add(&booked->record.detached, &more);
     tseed_account_correct(&booked->chain, amount_of(&more));
-    tseed_book_doubt(book, booked, UINT64_C(1) << z);
+    doubt_level(book, booked, z);
 }
 
 /* No tile set gives back more than was moved for it. */

@@ -216,10 +216,6 @@ void tseed_book_count_shared(tseed_effect_t *difference, tseed_book_t *book,
 void tseed_book_mark_levels(tseed_book_tileset_t *booked, uint64_t levels);
 void tseed_book_unmark_levels(tseed_book_tileset_t *booked, uint64_t levels);
 
-/* Puts all pages of these levels in doubt now. The caller marks the levels first and takes the
- * marks away when booked->in_doubt is 0. */
-void tseed_book_doubt(tseed_book_t *book, tseed_book_tileset_t *booked, uint64_t levels);
-
 /* Puts all pages of all tile sets in doubt now. */
 void tseed_book_doubt_all(tseed_book_t *book);
 

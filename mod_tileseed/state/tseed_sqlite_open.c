@@ -204,23 +204,31 @@ static void file_remove(const char *path, apr_pool_t *pool)
 
 /* ---- the mark ---- */
 
+/* The mark and the inode of the database it was written for; both 0 when there is none yet or it
+ * can't be understood. */
+typedef struct {
+    int64_t id;
+    uint64_t inode;
+} mark_t;
+
 static const char *mark_path(const char *path, apr_pool_t *pool)
 {
     return apr_pstrcat(pool, directory_of(path, pool), "tileseed.ids", NULL);
 }
 
-apr_status_t tseed_mark_load(tseed_mark_t *mark, const char *path, apr_pool_t *pool)
+/* Reads the mark of the database at `path`. */
+static apr_status_t mark_load(mark_t *mark, const char *path, apr_pool_t *pool)
 {
     FILE *file = fopen(mark_path(path, pool), "re");
     long long id;
     unsigned long long inode;
 
-    *mark = (tseed_mark_t){0, 0};
+    *mark = (mark_t){0, 0};
     if (!file) {
         return errno == ENOENT ? APR_SUCCESS : errno;
     }
     if (fscanf(file, "%lld %llu", &id, &inode) == 2 && id >= 0) {
-        *mark = (tseed_mark_t){id, inode};
+        *mark = (mark_t){id, inode};
     }
     fclose(file);
     return APR_SUCCESS;
@@ -248,7 +256,8 @@ static apr_status_t write_synced(const char *path, const char *text)
     return rv;
 }
 
-apr_status_t tseed_mark_save(const tseed_mark_t *mark, const char *path, apr_pool_t *pool)
+/* Replaces the mark; it is on the disk when this returns APR_SUCCESS. */
+static apr_status_t mark_save(const mark_t *mark, const char *path, apr_pool_t *pool)
 {
     const char *target = mark_path(path, pool);
     const char *beside = apr_pstrcat(pool, target, ".new", NULL);
@@ -452,8 +461,8 @@ static apr_status_t mark_failed(tseed_database_t *db, apr_status_t rv, const cha
 /* Moves the mark on, ahead of `id`. */
 static apr_status_t save_mark(tseed_database_t *db, int64_t id)
 {
-    tseed_mark_t mark = {id + ID_STEP, db->inode};
-    apr_status_t rv = tseed_mark_save(&mark, db->path, db->scratch);
+    mark_t mark = {id + ID_STEP, db->inode};
+    apr_status_t rv = mark_save(&mark, db->path, db->scratch);
 
     if (rv != APR_SUCCESS) {
         return mark_failed(db, rv, "written");
@@ -463,7 +472,7 @@ static apr_status_t save_mark(tseed_database_t *db, int64_t id)
 }
 
 /* The mark is of a database that was there. */
-static void say_other(const tseed_database_t *db, int version, const tseed_mark_t *mark)
+static void say_other(const tseed_database_t *db, int version, const mark_t *mark)
 {
     if (version == 0 && mark->id > 0) {
         tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
@@ -485,14 +494,14 @@ static void say_other(const tseed_database_t *db, int version, const tseed_mark_
  * all levels are put in doubt, and the origins of all tiles are forgotten. */
 static apr_status_t settle_ids(tseed_database_t *db, int version)
 {
-    tseed_mark_t mark;
+    mark_t mark;
     int64_t id = 0;
     apr_status_t rv = tseed_database_number(db, &id, TSEED_SQL_ID_GET, NULL, db->scratch);
 
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    rv = tseed_mark_load(&mark, db->path, db->scratch);
+    rv = mark_load(&mark, db->path, db->scratch);
     if (rv != APR_SUCCESS) {
         return mark_failed(db, rv, "read");
     }
@@ -519,12 +528,12 @@ static apr_status_t make_fresh(tseed_database_t *db, const char *fresh, const ch
                                int *tasks, int *quota)
 {
     const char *path = db->path;
-    tseed_mark_t mark;
+    mark_t mark;
     int version;
     apr_status_t rv;
 
     file_remove(fresh, db->scratch);
-    tseed_mark_load(&mark, path, db->scratch);
+    mark_load(&mark, path, db->scratch);
     db->path = fresh;
     rv = open_file(db, &version);
     if (rv == APR_SUCCESS) {
@@ -635,13 +644,13 @@ apr_status_t tseed_sqlite_replace(tseed_database_t *db)
  * time. */
 apr_status_t tseed_sqlite_raise_mark(tseed_database_t *db, int64_t id)
 {
-    tseed_mark_t mark;
+    mark_t mark;
     apr_status_t rv;
 
     if (id <= db->mark) {
         return APR_SUCCESS;
     }
-    rv = tseed_mark_load(&mark, db->path, db->scratch);
+    rv = mark_load(&mark, db->path, db->scratch);
     if (rv != APR_SUCCESS) {
         return mark_failed(db, rv, "read");
     }

@@ -11,13 +11,6 @@
 
 #include "state/tseed_database.h"
 
-/* The mark and the inode of the database it was written for; both 0 when there is none yet or it
- * can't be understood. */
-typedef struct {
-    int64_t id;
-    uint64_t inode;
-} tseed_mark_t;
-
 extern const tseed_sql_dialect_t tseed_sqlite_dialect;
 
 /* Checks the whole file: TSEED_EDAMAGED. */
@@ -29,11 +22,5 @@ apr_status_t tseed_sqlite_replace(tseed_database_t *db);
 /* Moves the mark beside the file on, to `id` or beyond. Inside the transaction that gives the id
  * out, which must not be committed when this fails. */
 apr_status_t tseed_sqlite_raise_mark(tseed_database_t *db, int64_t id);
-
-/* Reads the mark of the database at `path`. */
-apr_status_t tseed_mark_load(tseed_mark_t *mark, const char *path, apr_pool_t *pool);
-
-/* Replaces the mark; it is on the disk when this returns APR_SUCCESS. */
-apr_status_t tseed_mark_save(const tseed_mark_t *mark, const char *path, apr_pool_t *pool);
 
 #endif

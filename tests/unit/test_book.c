@@ -460,7 +460,7 @@ static void test_book__a_marked_level_is_in_doubt_after_a_crash(void **state)
     tseed_book_load(book, booked, &row);
     assert_int_equal(booked->in_doubt, 1);
     assert_true(page_at(&here).in_doubt);
-    tseed_book_doubt(book, booked, UINT64_MAX);
+    tseed_book_doubt_all(book);
     assert_int_equal(booked->in_doubt, 2);
     tseed_book_unmark_levels(booked, UINT64_MAX);
     assert_int_equal(booked->record.doubtful, 0);
