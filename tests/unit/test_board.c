@@ -113,6 +113,21 @@ static void test_board__shows_what_was_claimed_and_updated(void **state)
     assert_valid(board);
 }
 
+/* Until the database has its end, and so until it leaves the board. */
+static void test_board__a_task_that_is_done_is_no_damage(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    const tseed_task_t task = {.id = 7, .layer = "topp:states", .tiles_total = 5};
+    const tseed_progress_t progress = {.state = TSEED_DONE, .made = 5, .low = 1};
+    tseed_row_t row;
+
+    (void)state;
+    assert_true(tseed_board_slot_claim(board, &task, &progress) >= 0);
+    assert_true(tseed_board_find(board, 7, &row));
+    assert_int_equal(row.progress.state, TSEED_DONE);
+    assert_valid(board);
+}
+
 static void test_board__lists_ascending_by_layer_without_terminating(void **state)
 {
     tseed_board_t *board = board_new(SLOTS);
@@ -912,6 +927,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_board__shows_what_was_claimed_and_updated),
+        cmocka_unit_test(test_board__a_task_that_is_done_is_no_damage),
         cmocka_unit_test(test_board__lists_ascending_by_layer_without_terminating),
         cmocka_unit_test(test_board__is_full_and_takes_again_what_was_released),
         cmocka_unit_test(test_board__keeps_the_longest_layer_name),

@@ -672,12 +672,35 @@ static void test_state__what_a_killed_process_recorded_is_there(void **data)
     fixture->state = state_open(fixture);
 }
 
+/* A watch over a database server that hangs would else fence a seeder that does not wait. */
+static void test_state__the_clock_of_waits_stops_with_the_wait(void **data)
+{
+    static _Atomic int64_t waits;
+    const fixture_t *fixture = *data;
+
+    fixture->state->waits = &waits; /* as if the database were a server's */
+    insert(fixture, fixture->state, "states");
+    assert_int_equal(atomic_load(&waits), 0);
+    is_there(fixture, 1);
+    assert_int_equal(atomic_load(&waits), 0);
+    assert_int_equal(tseed_work_begin(fixture->state), APR_SUCCESS);
+    assert_true(atomic_load(&waits) > 0);
+    insert(fixture, fixture->state, "states"); /* a part of the same wait */
+    assert_true(atomic_load(&waits) > 0);
+    assert_int_equal(tseed_work_commit(fixture->state), APR_SUCCESS);
+    assert_int_equal(atomic_load(&waits), 0);
+    assert_int_equal(tseed_work_begin(fixture->state), APR_SUCCESS);
+    tseed_work_rollback(fixture->state);
+    assert_int_equal(atomic_load(&waits), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_state__##name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(gives_a_task_back_as_it_was),
+        TEST(the_clock_of_waits_stops_with_the_wait),
         TEST(what_somebody_has_changed_does_no_harm),
         TEST(gives_progress_back_as_it_was),
         TEST(says_when_there_is_no_such_task),
