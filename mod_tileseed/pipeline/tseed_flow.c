@@ -397,39 +397,6 @@ typedef struct {
     tseed_job_t *keeper;        /* … and the one that has the answer */
 } piles_t;
 
-static void go_on(piles_t *piles, tseed_job_t *job)
-{
-    if (job->request.stage == TSEED_STAGE_DERIVE) {
-        tseed_flow_cut(job);
-    } else {
-        piles->wanted = tseed_join_push(piles->wanted, job);
-    }
-}
-
-static void go_again(tseed_job_t *job)
-{
-    job->request.is_whole = 0; /* it could not be renamed away */
-    tseed_queue_put(&job->run->ready, job);
-}
-
-static void fetch_anew(piles_t *piles, tseed_job_t *job)
-{
-    job->request.must_fetch |= job->result.outcome == TSEED_JOB_NO_BODY;
-    piles->wanted = tseed_join_push(piles->wanted, job);
-}
-
-static void keep_waiting(piles_t *piles, tseed_job_t *job)
-{
-    piles->ready = tseed_join_push(piles->ready, job);
-    piles->refused = job;
-}
-
-/* The answer goes with a job that does not wait. */
-static void leave(piles_t *piles, const tseed_job_t *job)
-{
-    piles->keeper = piles->keeper == job ? NULL : piles->keeper;
-}
-
 static void carry_out(piles_t *piles, tseed_job_t *job)
 {
     const tseed_sink_t *sink = job->sink;
@@ -438,24 +405,28 @@ static void carry_out(piles_t *piles, tseed_job_t *job)
     if (verdict == TSEED_FLOW_REFUSED) {
         verdict = sink->refuse(sink->module, job);
     }
-    if (verdict != TSEED_FLOW_WAITS) {
-        leave(piles, job);
+    if (piles->keeper == job && verdict != TSEED_FLOW_WAITS) {
+        piles->keeper = NULL; /* the answer goes with it */
     }
     switch (verdict) {
-    case TSEED_FLOW_ON:
-        go_on(piles, job);
-        break;
     case TSEED_FLOW_DONE:
         if (job->request.stage == TSEED_STAGE_CHECK) {
             tseed_job_count_found(job);
         }
         sink->finish(sink->module, job, piles->coming);
         break;
+    case TSEED_FLOW_ON:
     case TSEED_FLOW_ANEW:
-        fetch_anew(piles, job);
+        job->request.must_fetch |= job->result.outcome == TSEED_JOB_NO_BODY;
+        if (verdict == TSEED_FLOW_ON && job->request.stage == TSEED_STAGE_DERIVE) {
+            tseed_flow_cut(job);
+        } else {
+            piles->wanted = tseed_join_push(piles->wanted, job);
+        }
         break;
     case TSEED_FLOW_AGAIN:
-        go_again(job);
+        job->request.is_whole = 0; /* it could not be renamed away */
+        tseed_queue_put(&job->run->ready, job);
         break;
     case TSEED_FLOW_FAILED:
         piles->bad = tseed_join_push(piles->bad, job);
@@ -464,7 +435,8 @@ static void carry_out(piles_t *piles, tseed_job_t *job)
         sink->give_up(sink->module, job);
         break;
     case TSEED_FLOW_WAITS:
-        keep_waiting(piles, job);
+        piles->ready = tseed_join_push(piles->ready, job);
+        piles->refused = job;
         break;
     default:
         sink->discard(sink->module, job);
