@@ -544,7 +544,6 @@ static void take_in(const tseed_flow_t *flow, tseed_job_t *leader)
 
 static void worked(tseed_flow_t *flow, tseed_job_t *leader)
 {
-    tseed_run_t *run = leader->run;
     const tseed_cell_shape_t cell = tseed_join_cell(leader);
     piles_t piles = {.coming = tseed_join_count(leader), .keeper = keep_answer(leader)};
     const int was_joined = piles.coming > 1;
