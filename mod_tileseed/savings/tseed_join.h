@@ -26,7 +26,7 @@ void tseed_join_resume(tseed_job_t *list, tseed_job_t *keeper);
 
 /* Parts a list of jobs of one cell of shape `cell` into requests, and puts their leaders into a
  * queue. A request asks for no more than twice the tiles that its jobs need. It is also parted
- * where its two halves have more metatiles less than `price`: what one request more costs, in
+ * where its two halves save more metatiles than `price`: what one request more costs, in
  * metatiles; below 0: not known. */
 void tseed_join_queue(tseed_queue_t *queue, tseed_job_t *list, tseed_cell_shape_t cell,
                       double price);
