@@ -215,7 +215,7 @@ static void remove_leavers(tseed_evict_t *evict)
     const apr_time_t now = tseed_clock_monotonic();
     size_t count;
 
-    if (now < evict->leavers_after) {
+    if (!tseed_book_has_leavers(evict->uses.cache->book) || now < evict->leavers_after) {
         return;
     }
     count = tseed_book_leavers(leavers, most, evict->uses.cache->book);
@@ -350,8 +350,10 @@ static void removed(tseed_evict_t *evict, tseed_job_t *job)
 static apr_time_t due(const void *module)
 {
     const tseed_evict_t *evict = module;
+    const apr_time_t now = tseed_clock_monotonic();
+    const apr_time_t leavers = evict->leavers_after > now ? evict->leavers_after : INT64_MAX;
 
-    return evict->not_before > tseed_clock_monotonic() ? evict->not_before : INT64_MAX;
+    return evict->not_before > now && evict->not_before < leavers ? evict->not_before : leavers;
 }
 
 static void feed(void *module)

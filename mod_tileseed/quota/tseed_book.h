@@ -317,9 +317,12 @@ tseed_book_tileset_t *tseed_book_least_used(const tseed_book_t *book,
 /* All pages of a tile set are to be removed, or are to stay. */
 void tseed_book_set_leaving(tseed_book_t *book, tseed_book_tileset_t *booked, int is_leaving);
 
+/* Whether a tile set is leaving. */
+int tseed_book_has_leavers(const tseed_book_t *book);
+
 /* Gives up to `most` pages of tile sets that are leaving and not spared, without pages that jobs
  * hold. Returns how many; fewer than `most`: there are no more now. Goes on where the last call has
- * ended, so that each page is looked at once a round; no page, while no tile set is leaving. */
+ * ended, so that each page is looked at once a round. */
 size_t tseed_book_leavers(tseed_book_page_t *leavers, size_t most, tseed_book_t *book);
 
 /* Whether a victim is as it was when it was chosen: there, not pinned, not used since. */

@@ -215,9 +215,14 @@ static int is_leaver(const tseed_book_t *book, const tseed_page_entry_t *entry)
            !tseed_book_tileset_of(book, entry)->spared;
 }
 
+int tseed_book_has_leavers(const tseed_book_t *book)
+{
+    return book->leaving > 0;
+}
+
 size_t tseed_book_leavers(tseed_book_page_t *leavers, size_t most, tseed_book_t *book)
 {
-    const uint32_t end = book->leaving > 0 ? book->table.end : 0;
+    const uint32_t end = book->table.end;
     size_t count = 0;
 
     for (uint32_t seen = 0; seen < end && count < most; seen++) {

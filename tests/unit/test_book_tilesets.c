@@ -143,7 +143,9 @@ static void test_book_tilesets__that_leave_give_their_pages(void **state)
     put(first, &tiles, 100);
     put(second, &tiles, 100);
     assert_int_equal(tseed_book_leavers(found, 4, book), 0);
+    assert_false(tseed_book_has_leavers(book));
     tseed_book_set_leaving(book, second, 1);
+    assert_true(tseed_book_has_leavers(book));
     second->spared = 1;
     assert_int_equal(tseed_book_leavers(found, 4, book), 0);
     second->spared = 0;
@@ -153,6 +155,7 @@ static void test_book_tilesets__that_leave_give_their_pages(void **state)
     assert_int_equal(tseed_book_leavers(found, 4, book), 0);
     tseed_book_drop(book, second, &page);
     tseed_book_set_leaving(book, second, 0);
+    assert_false(tseed_book_has_leavers(book));
     assert_int_equal(tseed_book_leavers(found, 4, book), 0);
 }
 
