@@ -93,6 +93,6 @@ int tseed_gauges_rule_get(const tseed_board_t *board, tseed_quota_rule_t *rule)
         return 0;
     }
     rule->enabled = rule->enabled != 0;
-    rule->policy = rule->policy == TSEED_POLICY_LRU ? TSEED_POLICY_LRU : TSEED_POLICY_LFU;
+    rule->policy = rule->policy < TSEED_POLICIES ? rule->policy : TSEED_POLICY_LFU;
     return 1;
 }

@@ -185,14 +185,8 @@ static const char *read_every(void *member, const tseed_option_t *option, const 
                         tseed_text_quote(text, 60, pool));
 }
 
-static const char *const policies[] = {
-    [TSEED_POLICY_LRU] = "LRU",
-    [TSEED_POLICY_LFU] = "LFU",
-    NULL,
-};
-
 static const tseed_option_t quota_options[] = {
-    TSEED_OPTION_WORD("policy", tseed_quota_config_t, policy, policies),
+    TSEED_OPTION_WORD("policy", tseed_quota_config_t, policy, tseed_policy_names),
     {.name = "every", .read = read_every},
     TSEED_OPTION_RANGE("cleanups", tseed_read_int64, tseed_quota_config_t, concurrent_cleanups, 1,
                        INT32_MAX),

@@ -90,8 +90,8 @@ apr_array_header_t *tseed_rest_live(const tseed_rest_t *rest, const char *layer)
 /* The row of a task among them, or NULL. */
 const tseed_row_t *tseed_rest_live_row(const apr_array_header_t *live, int64_t id);
 
-/* Gives an unfinished task of the database the reason that no host works, if none does. */
-void tseed_rest_add_reason(const tseed_rest_t *rest, tseed_progress_t *progress);
+/* Replaces the reason of an unfinished task if the seeder has stopped, or if no host works. */
+void tseed_rest_replace_reason(const tseed_rest_t *rest, tseed_progress_t *progress);
 
 /* Records a task for the client, tells the seeder, and sets the answer's headers that name the
  * task. If the request has Idempotency-Key or Prefer, *task may become an existing task. If the

@@ -123,7 +123,7 @@ int tseed_handle_tasks(tseed_rest_t *rest)
         tseed_task_record_t *record = &APR_ARRAY_IDX(records, i, tseed_task_record_t);
 
         take_live(&record->progress, tseed_rest_live_row(live, record->task->id));
-        tseed_rest_add_reason(rest, &record->progress);
+        tseed_rest_replace_reason(rest, &record->progress);
     }
     return tseed_reply_document(r, TSEED_BODY_JSON, tseed_answer_tasks(records, r->pool));
 }
@@ -151,7 +151,7 @@ static int load(const tseed_rest_t *rest, tseed_task_record_t *record)
         return tseed_visit_refuse(&db, "read the task");
     }
     take_live(&record->progress, is_live ? &live : NULL);
-    tseed_rest_add_reason(rest, &record->progress);
+    tseed_rest_replace_reason(rest, &record->progress);
     return DECLINED;
 }
 

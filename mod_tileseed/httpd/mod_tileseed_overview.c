@@ -204,7 +204,7 @@ static int read_recorded(const tseed_rest_t *rest, tseed_overview_task_t *task, 
         (progress->state != TSEED_PENDING && progress->state != TSEED_RUNNING)) {
         return 0;
     }
-    tseed_rest_add_reason(rest, progress);
+    tseed_rest_replace_reason(rest, progress);
     *task = (tseed_overview_task_t){record->id, record->tiles_total, record->layer, record->type,
                                     progress};
     return 1;

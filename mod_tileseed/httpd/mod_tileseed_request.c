@@ -57,7 +57,7 @@ const tseed_row_t *tseed_rest_live_row(const apr_array_header_t *live, int64_t i
     return bsearch(&id, live->elts, (size_t)live->nelts, (size_t)live->elt_size, compare_row);
 }
 
-void tseed_rest_add_reason(const tseed_rest_t *rest, tseed_progress_t *progress)
+void tseed_rest_replace_reason(const tseed_rest_t *rest, tseed_progress_t *progress)
 {
     if (progress->state != TSEED_PENDING && progress->state != TSEED_RUNNING) {
         return;
@@ -65,8 +65,7 @@ void tseed_rest_add_reason(const tseed_rest_t *rest, tseed_progress_t *progress)
     if (tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_STOPPED) {
         tseed_progress_tell(progress, TSEED_REASON_HOST,
                             "waits for a start of httpd: its seeder has stopped");
-    } else if (tseed_board_is_standby(rest->board) &&
-               !*tseed_board_host_get(rest->board).active) {
+    } else if (tseed_board_is_standby(rest->board) && !*tseed_board_host_get(rest->board).active) {
         tseed_progress_tell(progress, TSEED_REASON_HOST,
                             "waits for a host: none works on this cache just now");
     }

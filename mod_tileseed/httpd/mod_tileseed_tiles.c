@@ -43,11 +43,12 @@
 
 APLOG_USE_MODULE(tileseed);
 
-/* The blank tiles that layers with TileSeedOnMiss empty serve. */
+/* ---- blank tiles ----
+ *
+ * Layers with TileSeedOnMiss empty serve them. They are made once for each format in each grid
+ * set. */
 
-/* Blank tiles, made once for each format in each grid set. */
-
-static void make(tseed_chart_t *chart, server_rec *server, apr_pool_t *pool)
+static void make_blanks_of(tseed_chart_t *chart, server_rec *server, apr_pool_t *pool)
 {
     const tseed_gridset_t *gridset = chart->subset->gridset;
 
@@ -67,18 +68,16 @@ static void make(tseed_chart_t *chart, server_rec *server, apr_pool_t *pool)
 
 /* Makes the blank tiles of an atlas, in `pool`. Where one can't be made, the log says so.
  * post_config, parent. */
-static void tseed_blanks_make(const tseed_atlas_t *atlas, server_rec *server, apr_pool_t *pool)
+static void make_blanks(const tseed_atlas_t *atlas, server_rec *server, apr_pool_t *pool)
 {
     for (tseed_chart_t *const *chart = tseed_atlas_charts(atlas); *chart; chart++) {
         if ((*chart)->layer->on_miss == TSEED_ON_MISS_EMPTY) {
-            make(*chart, server, pool);
+            make_blanks_of(*chart, server, pool);
         }
     }
 }
 
-/* Access to a tile that was not there when httpd looked. */
-
-/* Authorising again.
+/* ---- access to a tile that was not there when httpd looked ----
  *
  * Before the handler runs, httpd walks down to the request's file and applies the <Directory>
  * sections on the way. If httpd follows symbolic links, it believes tseed_tiles_translate that the
@@ -109,7 +108,7 @@ static const char *address_of(const request_rec *r)
  * OK, the status with which httpd refuses, or HTTP_NOT_FOUND when httpd still finds no directory of
  * the file. From now on the <Directory> sections of the file decide about the answer's headers.
  * Request thread. */
-static int tseed_access_again(request_rec *r, const char *path)
+static int judge_again(request_rec *r, const char *path)
 {
     request_rec *again;
 
@@ -155,7 +154,7 @@ void tseed_tiles_prepare(tseed_server_conf_t *conf, server_rec *server, apr_pool
 {
     tseed_atlas_t *atlas = tseed_atlas_create(conf->catalog, pool);
 
-    tseed_blanks_make(atlas, server, pool);
+    make_blanks(atlas, server, pool);
     conf->atlas = atlas;
 }
 
@@ -472,7 +471,7 @@ static int send_reason(request_rec *r, const tseed_wanted_t *wanted, const tseed
 
 /* A tile that is known and stored nowhere: its bytes are its entity tag. */
 static int send_shade(request_rec *r, const tseed_wanted_t *wanted, const char *data,
-                       apr_size_t length)
+                      apr_size_t length)
 {
     int status;
 
@@ -557,7 +556,7 @@ static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file
 static int send_judged(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *file,
                        int descriptor, tseed_tile_outcome_t outcome)
 {
-    const int status = tseed_access_again(r, wanted->path);
+    const int status = judge_again(r, wanted->path);
 
     if (status == OK && !file) {
         return send_passed(r, wanted, descriptor, outcome);
@@ -603,14 +602,14 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted, int is_shade_only
                                                               : TSEED_OUTCOME_HIT);
     }
     return is_shade_only && reply.outcome == TSEED_MISS_REFUSED ? DECLINED
-                                                                 : send_reason(r, wanted, &reply);
+                                                                : send_reason(r, wanted, &reply);
 }
 
 /* A client that may not see the tile gets no blank tile either. When httpd can't judge, the answer
  * is no 503: the tile may never be made. */
 static int send_blank(request_rec *r, const tseed_wanted_t *wanted)
 {
-    const int status = tseed_access_again(r, wanted->path);
+    const int status = judge_again(r, wanted->path);
 
     tseed_outcome_say(r, dir_of(r), wanted,
                       status == OK               ? TSEED_OUTCOME_EMPTY
@@ -645,6 +644,8 @@ static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
     if (wanted->served->blank && !wanted->is_stored_only) {
         return send_blank(r, wanted);
     }
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "no tile %s: it is not there, and none is made",
+                  wanted->path);
     tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_MISS);
     return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache");
 }

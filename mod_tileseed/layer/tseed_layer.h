@@ -82,7 +82,8 @@ typedef struct {
     apr_interval_time_t first_byte_timeout; /* from the request to the answer's beginning */
     const char *auth;                       /* the file that has the credentials, or NULL */
     const char *credentials; /* "user:password" read from that file, or NULL; never logged */
-    const apr_array_header_t *headers;   /* of const char *: "Key: value" */
+    const apr_array_header_t *headers;   /* of const char *: "Key: value"; whoever adds what
+                                          * decides answers adds it to upstream_print as well */
     const apr_array_header_t *redirects; /* of const char *: hosts that it may lead to, or "host" */
     const char *ca;                      /* PEM file, or NULL for the system's */
     const char *proxy;                   /* URL, or NULL */

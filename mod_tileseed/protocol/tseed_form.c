@@ -125,8 +125,8 @@ static const char *check_fields(tseed_unknown_t *unknown, const tseed_members_t 
         const char *text = tseed_text_quote(field->val, strlen(field->val), pool);
 
         if (place_of(members->known, field->key) < 0) {
-            problem = tseed_member_unknown(unknown, members, "", field->key,
-                                           *text ? TSEED_CONTENT_PLAIN : TSEED_CONTENT_NONE, pool);
+            problem = tseed_member_judge(unknown, members, "", field->key,
+                                         *text ? TSEED_CONTENT_PLAIN : TSEED_CONTENT_NONE, pool);
         } else if (*text && strcmp(text, filled(form, field->key, pool)) != 0) {
             problem =
                 apr_psprintf(pool, "%s is there twice, with '%s' and '%s'", field->key,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Members that nobody asked for, and what their names speak of. */
+/* Unknown members of a request: judged, refused or noted. */
 #include "protocol/tseed_members.h"
 
 #include <apr_cstr.h>
@@ -421,9 +421,9 @@ static const char *not_known(const tseed_members_t *members, const char *name, a
                 : apr_psprintf(pool, "Unknown member: '%s'. None is possible here", name);
 }
 
-const char *tseed_member_unknown(tseed_unknown_t *unknown, const tseed_members_t *members,
-                                 const char *part, const char *name, tseed_content_t content,
-                                 apr_pool_t *pool)
+const char *tseed_member_judge(tseed_unknown_t *unknown, const tseed_members_t *members,
+                               const char *part, const char *name, tseed_content_t content,
+                               apr_pool_t *pool)
 {
     const char *quoted = tseed_text_quote(name, QUOTE_MAX, pool);
     const char *prefix = *part ? apr_pstrcat(pool, part, ".", NULL) : "";

@@ -65,9 +65,9 @@ typedef struct {
 /* Judges a member whose name is none of members->known. `part` is the member in which it stands, ""
  * for the root. Notes the name, each once, cut when there are many, and returns NULL. Or returns
  * the sentence of a 400, which says which name is meant. An empty member is always noted. */
-const char *tseed_member_unknown(tseed_unknown_t *unknown, const tseed_members_t *members,
-                                 const char *part, const char *name, tseed_content_t content,
-                                 apr_pool_t *pool);
+const char *tseed_member_judge(tseed_unknown_t *unknown, const tseed_members_t *members,
+                               const char *part, const char *name, tseed_content_t content,
+                               apr_pool_t *pool);
 
 /* A known member that has no content, and attributes that say something: the sentence of a 400. A
  * value that stands in attributes would be lost. NULL: it is no such member. */

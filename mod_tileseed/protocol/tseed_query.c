@@ -41,8 +41,8 @@ const char *tseed_query_refusal(const char *text, const char *const *known, apr_
 
         if (!is_known(field->key, known)) {
             problem =
-                tseed_member_unknown(&unknown, &members, "", field->key,
-                                     *field->val ? TSEED_CONTENT_PLAIN : TSEED_CONTENT_NONE, pool);
+                tseed_member_judge(&unknown, &members, "", field->key,
+                                   *field->val ? TSEED_CONTENT_PLAIN : TSEED_CONTENT_NONE, pool);
         }
     }
     return problem;

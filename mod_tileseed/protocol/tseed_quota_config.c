@@ -19,7 +19,10 @@
 
 /* ---- words ---- */
 
-static const char *const policies[] = {"LRU", "LFU", NULL};
+const char *const tseed_policy_names[TSEED_POLICIES + 1] = {
+    [TSEED_POLICY_LRU] = "LRU",
+    [TSEED_POLICY_LFU] = "LFU",
+};
 static const char *const times[] = {"NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS",
                                     "MINUTES",     "HOURS",        "DAYS",         NULL};
 /* Each 1024 of the one before. */
@@ -48,7 +51,7 @@ static const char *join_words(const char *const *words, apr_pool_t *pool)
 
 const char *tseed_policy_name(tseed_policy_t policy)
 {
-    return policies[policy];
+    return tseed_policy_names[policy];
 }
 
 void tseed_quota_config_init(tseed_quota_config_t *config, int64_t block_size, apr_pool_t *pool)
@@ -271,7 +274,7 @@ static const char *read_word(int *place, const tseed_node_t *node, const char *c
 static const char *read_policy(tseed_policy_t *policy, const tseed_node_t *node, apr_pool_t *pool)
 {
     int place;
-    const char *problem = read_word(&place, node, policies, pool);
+    const char *problem = read_word(&place, node, tseed_policy_names, pool);
 
     if (!problem) {
         *policy = place;
@@ -328,8 +331,8 @@ static const char *merge_unknown(merge_t *merge, const char *part, const tseed_n
 {
     const tseed_members_t spelt = {.known = known};
 
-    return tseed_member_unknown(&merge->unknown, &spelt, part, node->name, TSEED_CONTENT_PLAIN,
-                                merge->pool);
+    return tseed_member_judge(&merge->unknown, &spelt, part, node->name, TSEED_CONTENT_PLAIN,
+                              merge->pool);
 }
 
 /* Whether each member of a part stands once and is spelt right; those that are none of `known` are

@@ -8,7 +8,11 @@
 #include "layer/tseed_layer.h"
 #include "protocol/tseed_document.h"
 
-typedef enum { TSEED_POLICY_LRU, TSEED_POLICY_LFU } tseed_policy_t;
+/* Which page goes first: the one whose last use is the longest ago, or that is used least. */
+typedef enum { TSEED_POLICY_LRU, TSEED_POLICY_LFU, TSEED_POLICIES } tseed_policy_t;
+
+/* Their names, and NULL behind them. */
+extern const char *const tseed_policy_names[TSEED_POLICIES + 1];
 
 typedef struct {
     int64_t bytes;     /* what is enforced */

@@ -61,8 +61,8 @@ static const char *check_node(tseed_seed_document_t *document, const tseed_node_
     }
     for (const tseed_node_t *one = node->attributes; one && !problem; one = one->next) {
         problem =
-            tseed_member_unknown(&unknown, members, path, apr_pstrcat(pool, "@", one->name, NULL),
-                                 content_of(one), pool);
+            tseed_member_judge(&unknown, members, path, apr_pstrcat(pool, "@", one->name, NULL),
+                               content_of(one), pool);
     }
     document->unknown.ignored = unknown.ignored;
     return problem;
@@ -83,8 +83,8 @@ static const char *check_children(tseed_seed_document_t *document, const tseed_n
             place++;
         }
         if (!members->known[place]) {
-            problem = tseed_member_unknown(&document->unknown, members, path, node->name,
-                                           content_of(node), pool);
+            problem = tseed_member_judge(&document->unknown, members, path, node->name,
+                                         content_of(node), pool);
         } else if (seen & 1u << place) {
             problem = apr_psprintf(pool, "%s.%s stands twice, again in line %d", path, node->name,
                                    node->line);
@@ -161,8 +161,8 @@ static const char *read_coords(tseed_seed_document_t *document, const tseed_node
     document->coords = apr_array_make(pool, 4, sizeof(const char *));
     for (const tseed_node_t *node = coords->children; node && !problem; node = node->next) {
         if (strcmp(node->name, "double") != 0) {
-            problem = tseed_member_unknown(&document->unknown, &members, "bounds.coords",
-                                           node->name, content_of(node), pool);
+            problem = tseed_member_judge(&document->unknown, &members, "bounds.coords", node->name,
+                                         content_of(node), pool);
             continue;
         }
         problem = node->children
@@ -297,7 +297,7 @@ static const char *read_member(tseed_seed_document_t *document, const tseed_node
                        : read_plain((const char **)((char *)document + members[i].field), node,
                                     members[i].keep_empty, pool);
     }
-    return tseed_member_unknown(&document->unknown, all, "", node->name, content_of(node), pool);
+    return tseed_member_judge(&document->unknown, all, "", node->name, content_of(node), pool);
 }
 
 const char *tseed_seed_document_read(tseed_seed_document_t *document, tseed_format_of_body_t format,

@@ -152,8 +152,13 @@ static int may_go(const tseed_book_tileset_t *booked, const tseed_page_entry_t *
 static uint64_t rank_of(const tseed_book_t *book, const tseed_page_entry_t *entry,
                         tseed_policy_t policy)
 {
-    uint64_t first = policy == TSEED_POLICY_LRU ? entry->accessed : entry->heat;
-    uint64_t second = policy == TSEED_POLICY_LRU ? entry->heat : entry->accessed;
+    const uint64_t measures[TSEED_POLICIES] = {
+        [TSEED_POLICY_LRU] = entry->accessed,
+        [TSEED_POLICY_LFU] = entry->heat,
+    };
+    const uint64_t first = measures[policy];
+    const uint64_t second =
+        measures[policy == TSEED_POLICY_LRU ? TSEED_POLICY_LFU : TSEED_POLICY_LRU];
 
     return (uint64_t)(entry->holds > 0) << 63 | (uint64_t)is_writing(book, entry) << 62 |
            (uint64_t)is_poor(tseed_book_tileset_of(book, entry), entry) << 61 | first << 29 |

@@ -229,7 +229,7 @@ static void show_behind(tseed_scheduler_t *scheduler)
     }
 }
 
-/* Shows why a PENDING task is not begun although a thread is free. */
+/* Shows why a PENDING task is not begun; "": nothing keeps it. */
 static void show_waiting(tseed_scheduler_t *scheduler, const tseed_entry_t *entry,
                          tseed_reason_t code, const char *reason)
 {

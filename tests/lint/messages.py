@@ -13,9 +13,9 @@ import lint
 CHAPTER = re.compile(r'(?m)^## Monitoring and trouble$(.*?)^## ', re.S)
 ROW = re.compile(r'(?m)^\| (.*?) \| ')
 QUOTED = re.compile(r'`([^`]+)`')
-CALL = re.compile(r'\b(?:tseed_log|ap_log_[rp]?error|tseed_text_say|apr_snprintf)\s*(?=\()')
+CALL = re.compile(r'\b(?:tseed_log|ap_log_[rp]?error|tseed_progress_(?:say|tell))\s*(?=\()')
 SEVERE = re.compile(r'\bTSEED_LOG_(?:WARNING|ERROR)\b|\bAPLOG_(?:WARNING|ERR|CRIT|ALERT|EMERG)\b'
-                    r'|^\(\s*[\w.>-]*\breason,')
+                    r'|\bTSEED_REASON_\w+,')
 STRING = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 GLUE = re.compile(r'\s*(APR_(?:INT64|SIZE|OFF|TIME)_T_FMT|I64|PRI[du]64)?\s*')
 CONVERSION = re.compile(r'%-?[\d.*]*(?:ll|l|z)?[a-zA-Z]?')
@@ -126,7 +126,8 @@ if __name__ == '__main__':
         ('a message that is not explained', sample(code=MOON),
          "does not explain 'full moon is …'"),
         ('a message with a number', sample(code=NIGHTS), "does not explain 'after … long nights'"),
-        ('a reason', sample(code='tseed_text_say(run->progress.reason, 9, "paused by the %s", x);'),
+        ('a reason', sample(code='tseed_progress_say(progress, TSEED_REASON_AWAY, '
+                                 '"paused by the %s", x);'),
          "does not explain 'paused by the …'"),
         ('a quotation of nothing', sample(quoted='the disk NAME is empty'), 'nothing in the code'),
         ('a README without a chapter', {**sample(), 'README.md': ''}, 'no message is explained'),

@@ -203,7 +203,7 @@ static const tseed_members_t members = {.known = known,
 
 static const char *judge(tseed_unknown_t *unknown, const char *part, const char *name)
 {
-    return tseed_member_unknown(unknown, &members, part, name, TSEED_CONTENT_PLAIN, pool);
+    return tseed_member_judge(unknown, &members, part, name, TSEED_CONTENT_PLAIN, pool);
 }
 
 static void test_members__unknown_ones_are_noted_with_their_part(void **state)
@@ -211,7 +211,7 @@ static void test_members__unknown_ones_are_noted_with_their_part(void **state)
     tseed_unknown_t unknown = {NULL, NULL};
 
     (void)state;
-    assert_null(tseed_member_unknown(&unknown, &members, "", "levels", TSEED_CONTENT_NONE, pool));
+    assert_null(tseed_member_judge(&unknown, &members, "", "levels", TSEED_CONTENT_NONE, pool));
     assert_null(unknown.dropped);
     assert_null(judge(&unknown, "", "priority"));
     assert_null(judge(&unknown, "", "WORKSPACE"));
@@ -238,12 +238,12 @@ static void test_members__what_narrows_is_refused(void **state)
     assert_string_equal(judge(&unknown, "", "user"),
                         "Unknown member: 'user'. Possible here: name, gridSetId, srs, bounds, "
                         "zoomStart, zoomStop, threadCount, type, format");
-    assert_string_equal(tseed_member_unknown(&unknown, &closed, "", "x", TSEED_CONTENT_PLAIN, pool),
+    assert_string_equal(tseed_member_judge(&unknown, &closed, "", "x", TSEED_CONTENT_PLAIN, pool),
                         "Unknown member: 'x'. None is possible here");
     assert_string_equal(judge(&unknown, "", "onlyThese"),
                         "Unknown member: 'onlyThese'. Is bounds meant?");
     assert_non_null(
-        tseed_member_unknown(&unknown, &members, "", "priority", TSEED_CONTENT_PARTS, pool));
+        tseed_member_judge(&unknown, &members, "", "priority", TSEED_CONTENT_PARTS, pool));
     assert_null(unknown.ignored);
 }
 
