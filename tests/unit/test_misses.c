@@ -713,6 +713,58 @@ static void test_misses__a_sparse_tile_comes_from_memory(void **state)
     free(shade);
 }
 
+/* ---- asking again ---- */
+
+/* A layer of an upstream, to be asked again. */
+static const tseed_layer_t *make_listed(void)
+{
+    static const tseed_upstream_t upstream;
+    static tseed_layer_t listed;
+
+    listed = *run.tileset.layer;
+    listed.source.count = 1;
+    listed.source.addresses[0].upstream = &upstream;
+    listed.subsets = apr_array_make(pool, 1, sizeof(tseed_subset_t));
+    APR_ARRAY_PUSH(listed.subsets, tseed_subset_t) =
+        (tseed_subset_t){.gridset = tseed_gridset_builtin("EPSG:900913")};
+    listed.formats = apr_array_make(pool, 1, sizeof(tseed_format_t));
+    APR_ARRAY_PUSH(listed.formats, tseed_format_t) = (tseed_format_t){.mime = "image/png"};
+    catalog.order = apr_array_make(pool, 1, sizeof(const tseed_layer_t *));
+    APR_ARRAY_PUSH(catalog.order, const tseed_layer_t *) = &listed;
+    run.tileset.layer = &listed;
+    return &listed;
+}
+
+/* A layer that fails gets its first metatile made, by one job whoever else wants the metatile. */
+static void test_misses__try_a_layer_that_is_asked_again(void **state)
+{
+    const tseed_layer_t *listed = make_listed();
+    const asker_t *asker;
+
+    (void)state;
+    tseed_misses_ask_again(misses, listed);
+    assert_int_equal(jobs_begun, 0); /* nothing is known to be wrong */
+    ask(4, 4);
+    check(&jobs[0], 0);
+    jobs[0].request.transfer.sent = 1;
+    fetch(&jobs[0], TSEED_FETCH_FAILED, "HTTP 500");
+    asker = ask(0, 0);
+    assert_int_equal(jobs_begun, 2);
+    tseed_misses_ask_again(misses, listed);
+    assert_int_equal(jobs_begun, 2);
+    check(&jobs[1], 0);
+    jobs[1].request.transfer.sent = 1;
+    fetch(&jobs[1], TSEED_FETCH_FAILED, "HTTP 500");
+    assert_told(asker, TSEED_MISS_FAILED, "HTTP 500");
+    tseed_misses_ask_again(misses, listed);
+    assert_int_equal(jobs_begun, 3); /* nobody waits for it, and its tiles may be there */
+    feed();
+    fetch(&jobs[2], TSEED_FETCH_OK, "");
+    begin_cut(&jobs[2]);
+    cut(&jobs[2], TSEED_JOB_OK);
+    assert_int_equal(jobs_ended, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -739,6 +791,7 @@ int main(void)
         TEST(count_the_tiles),
         TEST(a_pruned_tile_needs_no_upstream),
         TEST(a_sparse_tile_comes_from_memory),
+        TEST(try_a_layer_that_is_asked_again),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
