@@ -18,20 +18,18 @@
 #include "tiling/tseed_jump.h"
 #include "work/tseed_run.h"
 
-/* The finder: what a CUT says of the colours of its metatile becomes a finding, or ends one. Main
- * thread only. */
-
 /* The finder: a finding for each metatile of one colour, and for each other one below such. */
 
 #define CELLS 2 /* columns and rows of the book that are asked of a level */
 
-static const tseed_uniform_config_t *finder_config_of(const tseed_run_t *run)
+static const tseed_uniform_config_t *config_of(const tseed_run_t *run)
 {
     return &run->tileset.layer->uniform;
 }
 
 /* A metatile, its tiles that were looked at, and the finding that prunes it, or NULL. */
 typedef struct {
+    const tseed_savings_uses_t *uses;
     tseed_finding_set_t *set;
     const tseed_job_t *job;
     const tseed_range_t *range;
@@ -71,7 +69,7 @@ static int depth_of(const site_t *site, uint32_t shade)
     int least = TSEED_LEVELS_MAX;
 
     if (site->above && site->above->shade == shade) {
-        return finder_config_of(run)->depth; /* what is above is taken to be of it */
+        return config_of(run)->depth; /* what is above is taken to be of it */
     }
     if (site->range->z == 0) {
         return 0;
@@ -108,19 +106,52 @@ static int64_t tiles_at(const tseed_cache_t *cache, const tseed_run_t *run, int 
     return sum;
 }
 
-/* Whether there is no tile below, by a book that knows all pages of the tile set. The book may have
- * tiles of the neighbourhood in the same pages. */
-static int is_empty_below(const tseed_cache_t *cache, const site_t *site)
+/* Whether a run has a job below a metatile of its tile set. */
+static int works_below(const tseed_run_t *run, const tseed_range_t *range,
+                       const tseed_bounds_t *ground)
+{
+    for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
+        const tseed_range_t *tiles = &job->metatile.wanted;
+        const tseed_range_t inside = tseed_range_of(run->tileset.subset->gridset, tiles->z, ground);
+        const tseed_range_t common = tseed_range_intersect(&inside, tiles);
+
+        if (tiles->z > range->z && tseed_range_count(&common) > 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether other runs are about to write below: their answers may be older than this finding. */
+static int is_written_below(const site_t *site, const tseed_bounds_t *ground)
+{
+    const tseed_run_t *lists[] = {site->uses->runs->tasks, site->uses->runs->background};
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+        for (const tseed_run_t *run = lists[i]; run; run = run->next_run) {
+            if (run != site->job->run && run->booked == site->job->run->booked &&
+                works_below(run, site->range, ground)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Whether there is no tile below, nor will be one of before this finding, by a book that knows all
+ * pages of the tile set. The book may have tiles of the neighbourhood in the same pages. */
+static int is_empty_below(const site_t *site)
 {
     const tseed_run_t *run = site->job->run;
     const tseed_bounds_t ground = tseed_range_bounds(run->tileset.subset->gridset, site->range);
     int64_t tiles = 0;
 
-    if (!run->booked->record.complete || run->booked->in_doubt > 0) {
+    if (!run->booked->record.complete || run->booked->in_doubt > 0 ||
+        is_written_below(site, &ground)) {
         return 0;
     }
     for (int z = site->range->z + 1; tiles == 0 && z <= run->tileset.subset->zoom_last; z++) {
-        tiles += tiles_at(cache, run, z, &ground);
+        tiles += tiles_at(site->uses->cache, run, z, &ground);
     }
     return tiles == 0;
 }
@@ -178,7 +209,7 @@ static void forget_older(void *baton, tseed_finding_t *below)
  * hole stays one: below it there may be tiles of another colour, whatever its own is now. What was
  * found below of another colour is older, and forgotten: it would count again, after all that was
  * passed, as soon as this finding is forgotten. */
-static void note(const tseed_cache_t *cache, const site_t *site, uint32_t shade)
+static void note(const site_t *site, uint32_t shade)
 {
     const tseed_run_t *run = site->job->run;
     const int depth = shade ? depth_of(site, shade) : 0;
@@ -186,13 +217,13 @@ static void note(const tseed_cache_t *cache, const site_t *site, uint32_t shade)
         tseed_findings_get(site->set->findings, site->range->z, site->x, site->y);
     const int is_new = tseed_range_count(&finding->range) == 0 || finding->shade != shade ||
                        !has(&finding->range, site->range);
-    const int prunes = shade && depth >= finder_config_of(run)->depth;
-    const int speaks_anew = is_new || (prunes && finding->depth < finder_config_of(run)->depth);
+    const int prunes = shade && depth >= config_of(run)->depth;
+    const int speaks_anew = is_new || (prunes && finding->depth < config_of(run)->depth);
     newer_t newer = {site->set, shade};
     int is_hole;
 
     if (speaks_anew) {
-        finding->is_clean = prunes && is_empty_below(cache, site);
+        finding->is_clean = prunes && is_empty_below(site);
         finding->is_saved = 0;
     }
     is_hole = site->above && (site->above->shade != shade || finding->is_hole);
@@ -210,17 +241,16 @@ static void note(const tseed_cache_t *cache, const site_t *site, uint32_t shade)
 /* Some tiles are as before, and their colour was not looked at. Where the answer is that of before,
  * what was found is true still, of this task too. Where nothing was found, the tiles may be of
  * another colour than a finding above, which is of another time. */
-static void confirm(const tseed_cache_t *cache, const site_t *site, const tseed_finding_t *finding,
-                    uint32_t shade)
+static void confirm(const site_t *site, const tseed_finding_t *finding, uint32_t shade)
 {
     const int is_reseed = site->job->run->task->type == TSEED_RESEED;
     const int has_looked = is_reseed || site->job->result.is_wrong ||
                            site->job->result.plain.colours != TSEED_COLOURS_UNKNOWN;
 
     if (finding && is_reseed && has(&finding->range, site->range)) {
-        note(cache, site, finding->shade);
+        note(site, finding->shade);
     } else if (site->above && has_looked && site->above->shade != shade) {
-        note(cache, site, 0);
+        note(site, 0);
     }
 }
 
@@ -247,13 +277,12 @@ static int is_worth_it(const site_t *site, uint32_t shade)
                          tseed_findings_count(site->set->findings) < TSEED_FINDINGS_MOST));
 }
 
-/* Takes in a CUT that has made tiles of an answer, or has found that they are as before. The book
- * in the cache tells what lies below. */
-static void tseed_finder_take(tseed_finding_set_t *set, const tseed_cache_t *cache,
-                              const tseed_job_t *job)
+/* Takes in a CUT that has made tiles of an answer, or has found that they are as before. */
+static void finder_take(const tseed_savings_uses_t *uses, tseed_finding_set_t *set,
+                        const tseed_job_t *job)
 {
     const tseed_run_t *run = job->run;
-    site_t site = {.set = set, .job = job, .range = &job->metatile.wanted};
+    site_t site = {.uses = uses, .set = set, .job = job, .range = &job->metatile.wanted};
     tseed_finding_t *known;
     tseed_spot_t spot;
     uint32_t shade;
@@ -267,11 +296,11 @@ static void tseed_finder_take(tseed_finding_set_t *set, const tseed_cache_t *cac
     if (job->result.plain.colours == TSEED_COLOURS_UNKNOWN ||
         (job->result.plain.colours == TSEED_COLOURS_ONE &&
          tseed_job_present(job) > job->result.equal)) {
-        confirm(cache, &site, known, shade);
+        confirm(&site, known, shade);
         return;
     }
     if (is_worth_it(&site, shade)) {
-        note(cache, &site, shade);
+        note(&site, shade);
     } else {
         forget(set, known);
     }
@@ -287,11 +316,6 @@ struct tseed_prune_t {
 };
 
 /* ---- sets ---- */
-
-static const tseed_uniform_config_t *config_of(const tseed_run_t *run)
-{
-    return &run->tileset.layer->uniform;
-}
 
 static tseed_finding_set_t *find(const tseed_prune_t *prune, const tseed_book_tileset_t *booked)
 {
@@ -321,7 +345,7 @@ static int64_t forget_old(tseed_prune_t *prune, tseed_finding_set_t *set, const 
 
 /* Enters the set of a tile set. NULL: the database has failed, which is noted. */
 static tseed_finding_set_t *enter(tseed_prune_t *prune, const tseed_book_tileset_t *booked,
-                                 int meta_width, int meta_height, int depth)
+                                  int meta_width, int meta_height, int depth)
 {
     tseed_session_t *session = prune->uses.session;
     tseed_finding_set_t *set;
@@ -359,7 +383,7 @@ static tseed_finding_set_t *get(tseed_prune_t *prune, const tseed_run_t *run)
 static void clear(tseed_finding_set_t *set, const tseed_run_t *run)
 {
     tseed_finding_set_clear(set, run->task->meta_width, run->task->meta_height,
-                           config_of(run)->depth);
+                            config_of(run)->depth);
     set->recipe = run->booked->record.recipe;
 }
 
@@ -629,7 +653,7 @@ static void took(void *saving, tseed_job_t *job)
         if (job->result.is_wrong) {
             doubt(set, job);
         }
-        tseed_finder_take(set, prune->uses.cache, job);
+        finder_take(&prune->uses, set, job);
     }
 }
 

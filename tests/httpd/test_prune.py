@@ -387,6 +387,25 @@ def test_what_is_found_of_before_a_truncate_is_forgotten(httpd, upstream):
 
 
 @one_mpm
+def test_what_was_asked_for_before_is_made_anew(httpd, upstream):
+    """The land sinks while a seed waits for its picture: a reseed, which finds sea above, does not
+    pass the tiles that the seed is about to store."""
+    httpd.start(sea(upstream, prune='uniform=0 check=0'))
+    upstream.lands = [(0, 0, SIDE, SIDE, SIDE)]
+    upstream.always = Fault('held_news')
+    seed = begin(httpd, 'stub', zoomStart=3, zoomStop=3, threadCount=1,
+                 bounds={'coords': {'double': [0, 0, 240, 240]}})
+    wait_until(lambda: upstream.requests, what='the request of the seed')
+    upstream.lands, upstream.always = [], None
+    reseed = begin(httpd, 'stub', type='reseed', zoomStop=3, threadCount=1)
+    wait_until(lambda: task(httpd, reseed)['tilesProcessed'] >= total(2), what='what lies above')
+    upstream.released.set()
+    assert ended(httpd, seed)['tilesMade'] == 4
+    assert ended(httpd, reseed)['state'] == 'DONE'
+    assert colours(tile(httpd, 3, 0, 0)) == {SEA}
+
+
+@one_mpm
 @pytest.mark.parametrize('lines', [['TileSeedMetatile 4x4'], ['TileSeedFormat image/png level=9'],
                                    ['TileSeedPrune off']])
 def test_another_recipe_forgets(httpd, upstream, lines):

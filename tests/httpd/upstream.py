@@ -134,12 +134,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 self.FAULTS[fault.name](self, asked, fault.number)
 
-    def answer_well(self, asked, late=0):
-        """The picture, or 304 to one who has it, if the stub offers to ask for that. It is some
-        seconds old when it comes."""
+    def answer_well(self, asked, wait=lambda: None):
+        """The picture, or 304 to one who has it, if the stub offers to ask for that; after a wait,
+        which makes the picture old."""
         owner = self.server.owner
         body = self.image(asked)
-        owner.ended.wait(late)
+        wait()
         digest = hashlib.md5(body).hexdigest()
         offers = {'etag': ('ETag', 'If-None-Match', f'"{digest}"'),
                   'modified': ('Last-Modified', 'If-Modified-Since',
@@ -202,7 +202,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def fault_old_news(self, asked, number):
         """A good answer that is some seconds old when it comes."""
-        self.answer_well(asked, number)
+        self.answer_well(asked, lambda: self.server.owner.ended.wait(number))
+
+    def fault_held_news(self, asked, _number):
+        """A good answer that the test releases when it is old."""
+        self.answer_well(asked, lambda: self.server.owner.released.wait(60))
 
     def fault_held(self, asked, _number):
         """A good answer when the test releases it."""
