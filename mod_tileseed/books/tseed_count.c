@@ -87,7 +87,7 @@ static void count_failed(tseed_count_t *count, tseed_job_t *job)
         tseed_marks_doubt_shared(count->uses.marks, job->run->booked);
     }
     report(job, NULL);
-    count->uses.give_up(count->uses.stages, job);
+    count->uses.no_store(count->uses.flow, job);
 }
 
 static void counted(tseed_count_t *count, tseed_job_t *job)

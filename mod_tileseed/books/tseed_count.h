@@ -22,8 +22,8 @@ typedef struct {
     tseed_background_t *background;
     tseed_page_jobs_t *page_jobs;
     /* told of a job that could not count, because its store can't be looked at */
-    void (*give_up)(void *stages, tseed_job_t *failed);
-    void *stages;
+    void (*no_store)(void *flow, tseed_job_t *failed);
+    void *flow;
 } tseed_count_uses_t;
 
 /* Makes the module in `pool`. */

@@ -14,11 +14,11 @@
  * date: what lies in the area of the truncate, or above it, because a finding there speaks of the
  * tiles below it.
  *
- *      when it is taken in   Jobs in the area become stale (job->is_stale). Their answers are asked
- *                            for again. A worker that is storing an answer just then may go on: the
- *                            truncate removes those tiles, because a truncate does not begin in a
- *                            page where a worker writes. Nothing is learnt from a stale job
- *                            (books/tseed_holds.c).
+ *      when it is taken in   Jobs in the area become stale (accounts.is_stale). Their answers are
+ *                            asked for again. A worker that is storing an answer just then may go
+ *                            on: the truncate removes those tiles, because a truncate does not
+ *                            begin in a page where a worker writes. Nothing is learnt from a stale
+ *                            job (savings/tseed_savings.c).
  *      until it is done      The line stays open. Nothing is derived from tiles in the area: some
  *                            of them are still there. A finding that is read from the database
  *                            meanwhile is asked for here.

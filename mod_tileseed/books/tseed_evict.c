@@ -346,7 +346,8 @@ static void removed(tseed_evict_t *evict, tseed_job_t *job)
 
 /* ---- the client ---- */
 
-/* When the eviction looks again for something to remove; INT64_MAX: at the next turn. */
+/* When the eviction looks again for something to remove; INT64_MAX: when something else wakes the
+ * loop. */
 static apr_time_t due(const void *module)
 {
     const tseed_evict_t *evict = module;

@@ -90,6 +90,8 @@ static void come_back(void *module, void *about)
         one->accounts.at_work = 0;
         if (one->request.stage == TSEED_STAGE_CUT) {
             tseed_holds_unpin(jobs->holds, one);
+        } else if (one->request.stage == TSEED_STAGE_CHECK) { /* of a seeder that died at it */
+            one->accounts.trace = tseed_trace_find(jobs->board, one->run->task->id, one->position);
         }
     }
     job->client->take(job->client->module, job);
@@ -177,7 +179,7 @@ void tseed_jobs_copy_answer(tseed_transfer_t *transfer, const tseed_transfer_t *
 {
     describe_answer(transfer, other);
     transfer->capacity = other->length;
-    transfer->sent = 0;
+    transfer->sent = transfer->sent_in_vain = 0;
     if (other->length > 0) {
         transfer->body = memcpy(tseed_memory_get(other->length), other->body, other->length);
     }

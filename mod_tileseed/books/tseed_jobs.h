@@ -20,8 +20,8 @@ tseed_jobs_t *tseed_jobs_create(const tseed_context_t *context, tseed_holds_t *h
 tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_job_what_t *what);
 
 /* Before a worker gets a job at its stage, with those that it leads: they count as at work until
- * they come back. Before CUT: pins their pages,
- * and leaves on the board what CHECK has found, if the jobs are a seed's. */
+ * they come back. Before CUT: pins their pages, and leaves on the board what
+ * CHECK has found, if the jobs are a seed's. */
 void tseed_jobs_lend(tseed_jobs_t *jobs, tseed_job_t *job);
 
 /* The answer of a job, and of those that it leads, is out of date. */

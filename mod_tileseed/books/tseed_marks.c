@@ -87,7 +87,7 @@ int tseed_durable_may_end(const tseed_durable_t *durable, const tseed_run_t *run
 }
 
 /* Why the database has not been allowed to say so for long; NULL: there is no trouble. */
-static const char *tseed_durable_trouble(const tseed_durable_t *durable, const tseed_run_t *run)
+static const char *durable_trouble(const tseed_durable_t *durable, const tseed_run_t *run)
 {
     const tseed_sync_root_t *root =
         tseed_durable_is_at_end(run) ? tseed_durable_root(durable, run->booked) : NULL;
@@ -199,7 +199,7 @@ void tseed_display_show(const tseed_display_t *display, tseed_run_t *run)
 {
     tseed_progress_t shown = run->progress;
     const char *database = display->session->trouble;
-    const char *sync = tseed_durable_trouble(display->durable, run);
+    const char *sync = durable_trouble(display->durable, run);
 
     shown.state = TSEED_RUNNING; /* until the database has its end, when it leaves the board */
     if (database && waits_for_state(run)) { /* a reason that can't be recorded */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Marks: work that holds have found and that upkeep does. Holds note the work here and call nobody.
- * The modules of upkeep/ read the marks when they are fed. Main thread only. */
+/* Marks: work that holds have found and that other modules of books/ do when they are fed. Holds
+ * note the work here and call nobody. What of the work is on the disk (durable), and how runs are
+ * shown (display), stand here as well. Main thread only. */
 #ifndef TSEED_MARKS_H
 #define TSEED_MARKS_H
 

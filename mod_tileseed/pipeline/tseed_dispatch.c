@@ -173,7 +173,7 @@ static int begin_ready(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t 
         if (may_work(dispatch, job)) {
             if (is_too_old(job, now)) {
                 tseed_jobs_doubt(job);
-                tseed_queue_put(&run->wanted, job);
+                tseed_flow_want(job);
                 return 1;
             }
             if (job->request.is_whole) {

@@ -399,6 +399,9 @@ static void note_refusal(const tseed_job_t *job, apr_time_t now)
     tseed_refused_t *refused = &job->run->refused;
     const tseed_refusal_t what = refusal_of(job);
 
+    if (job->request.transfer.result == TSEED_FETCH_CANCELLED) {
+        return; /* of the request that it followed: nothing was asked */
+    }
     if (is_paused(job)) {
         note_pause(refused, &job->request.transfer, now);
     } else if (job->request.transfer.result == TSEED_FETCH_OK ||
@@ -443,6 +446,7 @@ static void wait_to_retry(tseed_job_t *job, apr_time_t now)
     tseed_job_t **link = &run->to_retry;
 
     tseed_jobs_forget_answer(&job->request.transfer);
+    tseed_job_forget_drawn(job);
     job->request.due = now + (asked > 0 ? asked : back_off(job->request.tries));
     while (*link && (*link)->request.due <= job->request.due) {
         link = &(*link)->next;

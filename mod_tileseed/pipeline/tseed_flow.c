@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <apr_strings.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_memory.h"
@@ -298,12 +297,23 @@ void tseed_flow_cut(tseed_job_t *leader)
     tseed_queue_put(&leader->run->ready, leader);
 }
 
+void tseed_flow_want(tseed_job_t *leader)
+{
+    tseed_jobs_forget_answer(&leader->request.transfer);
+    tseed_job_forget_drawn(leader);
+    tseed_queue_put(&leader->run->wanted, leader);
+}
+
 void tseed_flow_send_back(tseed_run_t *run)
 {
     for (int waiting = run->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
-        tseed_queue_put(job->accounts.is_stale ? &run->wanted : &run->ready, job);
+        if (job->accounts.is_stale) {
+            tseed_flow_want(job);
+        } else {
+            tseed_queue_put(&run->ready, job);
+        }
     }
 }
 
@@ -376,7 +386,7 @@ static void fetched(tseed_flow_t *flow, tseed_job_t *leader)
     if (verdict == TSEED_FLOW_DROPPED) {
         leader->sink->discard(leader->sink->module, leader);
     } else if (verdict == TSEED_FLOW_ANEW) {
-        tseed_queue_put(&leader->run->wanted, leader);
+        tseed_flow_want(leader);
     } else if (verdict == TSEED_FLOW_FAILED) {
         fail(flow, leader);
     } else {
@@ -468,7 +478,11 @@ static void cut_again(const piles_t *piles)
     }
     is_lost = is_stale(list) || list->request.stage == TSEED_STAGE_DERIVE ||
               (list->request.stage == TSEED_STAGE_CUT && !piles->keeper);
-    tseed_queue_put(is_lost ? &run->wanted : &run->ready, list);
+    if (is_lost) {
+        tseed_flow_want(list);
+    } else {
+        tseed_queue_put(&run->ready, list);
+    }
     if (list->sink->pause) {
         list->sink->pause(list->sink->module, run, piles->refused);
     }
@@ -505,7 +519,12 @@ static void fetch_otherwise(tseed_flow_t *flow, tseed_job_t *list, int was_joine
     }
     if (!was_joined) {
         list->sink->failed(list->sink->module, list);
-    } else if (list->savings.joined) {
+        return;
+    }
+    for (tseed_job_t *job = list; job; job = job->savings.joined) {
+        tseed_jobs_forget_answer(&job->request.transfer); /* one of them has it */
+    }
+    if (list->savings.joined) {
         tseed_join_part(&run->wanted, tseed_join_chain(list));
     } else {
         tseed_queue_put(&run->wanted, list);
@@ -592,6 +611,7 @@ void tseed_flow_no_store(void *module, tseed_job_t *count)
         tseed_job_t *job = tseed_queue_take(&background->ready);
 
         if (job->request.stage == TSEED_STAGE_CUT) {
+            job->request.is_unstored = 1;
             tseed_flow_work(flow, job, TSEED_STAGE_CUT);
         } else {
             tseed_queue_put(&background->ready, job);

@@ -101,6 +101,10 @@ void tseed_flow_get(tseed_flow_t *flow, tseed_job_t *job);
  * does. */
 int tseed_flow_follow(tseed_flow_t *flow, tseed_job_t *job);
 
+/* Lets a job wait to be fetched. What it has of an answer is freed: while a run's answers take all
+ * the memory that they may take, no other one is asked for. */
+void tseed_flow_want(tseed_job_t *leader);
+
 /* Lets a job wait for a worker that cuts it: it has its picture, or needs none. */
 void tseed_flow_cut(tseed_job_t *job);
 

@@ -464,7 +464,7 @@ void tseed_sizing_fail(tseed_sizing_t *sizing, const tseed_job_t *leader)
                   run->task->layer, leader->savings.asked.z,
                   (int)(leader->savings.asked.maxx - leader->savings.asked.minx + 1),
                   (int)(leader->savings.asked.maxy - leader->savings.asked.miny + 1),
-                  leader->result.cause);
+                  tseed_job_cause(leader));
         sizing->changed = 1;
     }
 }

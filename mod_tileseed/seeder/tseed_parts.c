@@ -23,7 +23,7 @@ static tseed_context_t *context_create(const tseed_seeder_setup_t *setup, apr_po
     return context;
 }
 
-static void usage_create(tseed_parts_t *parts)
+static void books_create(tseed_parts_t *parts)
 {
     parts->marks = tseed_marks_create(parts->context->pool);
     parts->durable = tseed_durable_create(parts->cache, parts->context->pool);
@@ -94,7 +94,7 @@ static void pipeline_create(tseed_parts_t *parts)
     });
 }
 
-static void upkeep_create(tseed_parts_t *parts)
+static void counts_create(tseed_parts_t *parts)
 {
     parts->page_jobs =
         tseed_page_jobs_create(parts->jobs, parts->background, parts->holds, parts->context->pool);
@@ -106,8 +106,8 @@ static void upkeep_create(tseed_parts_t *parts)
                                                             .holds = parts->holds,
                                                             .background = parts->background,
                                                             .page_jobs = parts->page_jobs,
-                                                            .give_up = tseed_flow_no_store,
-                                                            .stages = parts->flow},
+                                                            .no_store = tseed_flow_no_store,
+                                                            .flow = parts->flow},
                                       parts->context->pool);
     parts->walk = tseed_walk_create(parts->context, parts->cache, parts->background, parts->count);
     parts->purge = tseed_purge_create(parts->context, parts->session, parts->cache, parts->marks,
@@ -275,9 +275,9 @@ tseed_parts_t *tseed_parts_create(const tseed_seeder_setup_t *setup, apr_pool_t 
     parts->runs = apr_pcalloc(pool, sizeof(*parts->runs));
     parts->runs->tasks_end = &parts->runs->tasks;
     parts->cache = tseed_cache_create(parts->context, parts->session);
-    usage_create(parts);
+    books_create(parts);
     pipeline_create(parts);
-    upkeep_create(parts);
+    counts_create(parts);
     requests_create(parts, setup->miss_socket);
     tasks_create(parts);
     displays_create(parts);

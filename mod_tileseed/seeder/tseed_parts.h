@@ -33,7 +33,7 @@ typedef struct {
     tseed_context_t *context;
     tseed_session_t *session;
     tseed_runs_t *runs;
-    /* usage */
+    /* books */
     tseed_cache_t *cache;
     tseed_marks_t *marks;
     tseed_durable_t *durable;
@@ -54,7 +54,7 @@ typedef struct {
     tseed_ends_t *ends;
     tseed_outage_t *outage;
     tseed_dispatch_t *dispatch;
-    /* upkeep */
+    /* books: counts, removals, syncs */
     tseed_page_jobs_t *page_jobs;
     tseed_count_t *count;
     tseed_walk_t *walk;

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Job clients: modules that have work done by the seeder. HTTP clients are something else.
  *
- * The loop, the stages and the dispatch know a client by this record alone. A module embeds its
+ * The loop and the jobs know a client by this record alone. A module embeds its
  * record; who makes the modules enters their records. A job points to the record of its client.
  * Clients are fed in the order in which they were entered. Main thread only.
  */

@@ -298,9 +298,6 @@ void tseed_job_booked(tseed_job_t *job);
  * are there. */
 int tseed_job_is_look(const tseed_job_t *job);
 
-/* Whether its answer must have a body, also where nothing has changed. */
-int tseed_job_must_fetch(const tseed_job_t *job);
-
 /* Notes that a wanted tile can't be made. */
 void tseed_job_lack(tseed_job_t *job, const tseed_tile_t *tile);
 /* Whether DERIVE or CUT has noted that of a wanted tile, … */

@@ -326,10 +326,9 @@ void tseed_job_count_found(tseed_job_t *job)
 void tseed_job_recall(tseed_board_t *board, tseed_job_t *job)
 {
     tseed_job_result_t *result = &job->result;
-    const unsigned trace = tseed_trace_find(board, job->run->task->id, job->position);
 
     memcpy(result->written, result->present, sizeof(result->written));
-    tseed_trace_recall(board, trace, result->present);
+    tseed_trace_recall(board, job->accounts.trace, result->present);
     for (size_t i = 0; i < TSEED_TRACE_WORDS; i++) {
         result->written[i] &= ~result->present[i];
     }

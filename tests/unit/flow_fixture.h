@@ -98,7 +98,7 @@ void tseed_jobs_lend(tseed_jobs_t *all, tseed_job_t *job)
 }
 
 /* A stage is over. */
-static void give_back(tseed_job_t *job)
+static inline void give_back(tseed_job_t *job)
 {
     if (job->accounts.at_work) {
         job->run->working--;

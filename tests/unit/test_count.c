@@ -86,9 +86,9 @@ void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *taken)
     (void)taken;
 }
 
-static void give_up(void *stages, tseed_job_t *failed)
+static void no_store(void *flow, tseed_job_t *failed)
 {
-    (void)stages;
+    (void)flow;
     (void)failed;
 }
 
@@ -145,7 +145,7 @@ static int setup(void **state)
                                                      .runs = &runs,
                                                      .cache = &cache,
                                                      .marks = marks,
-                                                     .give_up = give_up},
+                                                     .no_store = no_store},
                                pool);
     return 0;
 }

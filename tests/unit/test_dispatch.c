@@ -235,6 +235,21 @@ static void test_dispatch__an_old_answer_is_fetched_again(void **state)
     assert_int_equal(pushed, 0);
 }
 
+static void test_dispatch__old_answers_of_the_whole_budget_are_fetched_again(void **state)
+{
+    (void)state;
+    tasks[0].type = TSEED_RESEED;
+    run[0].threads = 1;
+    may_work = 0;
+    feed();
+    jobs[0].request.transfer.capacity = TSEED_ANSWERS_BUDGET;
+    fetched(&jobs[0]);
+    may_work = 1;
+    now += 61 * SECOND;
+    feed();
+    assert_int_equal(jobs[0].request.stage, TSEED_STAGE_FETCH);
+}
+
 static void test_dispatch__workers_have_two_answers_each_at_most(void **state)
 {
     (void)state;
@@ -390,6 +405,7 @@ int main(void)
         TEST(one_answer_more_than_threads_may_wait),
         TEST(answers_bound_the_memory),
         TEST(an_old_answer_is_fetched_again),
+        TEST(old_answers_of_the_whole_budget_are_fetched_again),
         TEST(workers_have_two_answers_each_at_most),
         TEST(tasks_take_turns),
         TEST(a_run_that_waits_begins_nothing),

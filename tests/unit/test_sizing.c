@@ -375,7 +375,8 @@ static void test_sizing__requests_are_halved_when_one_fails(void **state)
     (void)state;
     choice = largest();
     leader = request_of(&choice, Z, 100);
-    strcpy(leader->result.cause, "400 Bad Request");
+    leader->request.stage = TSEED_STAGE_FETCH;
+    strcpy(leader->request.transfer.cause, "400 Bad Request");
     tseed_sizing_fail(sizing, leader);
     assert_non_null(strstr(said, "'roads' at level 7: a request for 16x16 tiles failed"));
     assert_non_null(strstr(said, "400 Bad Request"));
