@@ -198,7 +198,7 @@ void tseed_ctl_confirm(const char *question, const char *what, const char *done)
     put(stderr, question, strlen(question), 0);
     fputs(" [y/N] ", stderr);
     fflush(stderr);
-    if (!fgets(answer, sizeof(answer), stdin) || !strchr("yY", answer[0])) {
+    if (!fgets(answer, sizeof(answer), stdin) || (*answer != 'y' && *answer != 'Y')) {
         tseed_ctl_misuse("nothing was %s", done);
     }
 }
@@ -342,8 +342,9 @@ static const char *say_seconds(double seconds)
 
 static const char *say_rate(double per_second)
 {
-    return per_second < 9.95 ? tseed_ctl_format("%.1f/s", per_second)
-                             : tseed_ctl_format("%s/s", say_count((int64_t)round(per_second)));
+    return per_second < 9.95     ? tseed_ctl_format("%.1f/s", per_second)
+           : per_second > 0x1p62 ? "?"
+                                 : tseed_ctl_format("%s/s", say_count((int64_t)round(per_second)));
 }
 
 /* ---- documents ---- */
@@ -516,12 +517,12 @@ static const char *say_kind(json_object *object, const char *name, const char *k
     }
     return number < 0 || (number == 0 && strchr("pn", *kind)) ? NULL
            : *kind == 'p'                                     ? tseed_ctl_text(object, name, NULL)
-           : strchr("cn", *kind)              ? say_count(tseed_ctl_number(object, name, 0))
-           : *kind == 'r'                     ? say_rate(number)
-           : *kind == 't'                     ? say_seconds(number)
-           : *kind == 'l'                     ? tseed_ctl_format("%.1f s", number)
-           : *kind == 's' && number >= 0x1p50 ? tseed_ctl_format("%.1f PiB", number / 0x1p50)
-                                              : tseed_text_amount((int64_t)number, tseed_ctl.pool);
+           : strchr("cn", *kind) ? say_count(tseed_ctl_number(object, name, 0))
+           : *kind == 'r'        ? say_rate(number)
+           : *kind == 't'        ? say_seconds(number)
+           : *kind == 'l'        ? tseed_ctl_format("%.1f s", number)
+           : number >= 0x1p50    ? tseed_ctl_format("%.1f PiB", number / 0x1p50)
+                                 : tseed_text_amount((int64_t)number, tseed_ctl.pool);
 }
 
 /* Takes what stands up to one of some marks. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* TileSeedMetatile: how many tiles a request asks for. TileSeedPrune: what is not asked for. */
+/* TileSeedPrune: what is not asked for. TileSeedMetatile: how many tiles a request asks for. */
 #include <stddef.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "mod_tileseed_options.h"
 #include "work/tseed_job.h"
 
-/* TileSeedPrune: whether what lies below metatiles of one colour is taken to be of that colour. */
+/* ---- TileSeedPrune ---- */
 
 #define UNIFORM       "uniform"
 #define DEPTH_MOST    30
@@ -84,6 +84,8 @@ const char *tseed_set_uniform(cmd_parms *cmd, void *dir, const apr_array_header_
     }
     return error;
 }
+
+/* ---- TileSeedMetatile ---- */
 
 /* What stands behind the size. */
 typedef struct {

@@ -15,7 +15,7 @@
 #include "mod_tileseed_draft.h"
 #include "source/tseed_source.h"
 
-/* TileSeedSource: where a layer's images come from. */
+/* ---- TileSeedSource ---- */
 
 /* One parameter of the requests, whatever its name. */
 static const char *add_parameter(apr_table_t *parameters, const char *word, apr_pool_t *pool)

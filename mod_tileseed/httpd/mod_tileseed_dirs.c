@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The directories that httpd makes for User, and descriptors that a process must not inherit.
  *
- * A directory that exists stays as it is: an
- * administrator has made it and has decided about owner and mode.
+ * A directory that exists stays as it is: an administrator has made it and has decided about owner
+ * and mode.
  *
  * httpd makes directories with root's rights, and a directory may lie in another that belongs to
  * User. So no link is followed in a directory to which others than root may write. */

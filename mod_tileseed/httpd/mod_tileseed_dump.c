@@ -29,7 +29,7 @@ typedef struct {
 } tseed_dump_t;
 
 /* Writes one line. */
-static void tseed_dump_line(const tseed_dump_t *dump, const char *format, ...)
+static void dump_line(const tseed_dump_t *dump, const char *format, ...)
 {
     va_list args;
 
@@ -40,7 +40,7 @@ static void tseed_dump_line(const tseed_dump_t *dump, const char *format, ...)
 }
 
 /* " NAME=VALUE" with the value in quotes; "" for NULL. In the dump's pool. */
-static const char *tseed_dump_option(const tseed_dump_t *dump, const char *name, const char *value)
+static const char *dump_option(const tseed_dump_t *dump, const char *name, const char *value)
 {
     return value ? apr_pstrcat(dump->pool, " ", name, "=", tseed_show_word(value, dump->pool), NULL)
                  : "";
@@ -72,33 +72,31 @@ static const char *box(const tseed_bounds_t *bounds, const char *glue, apr_pool_
 static void dump_degrees(const tseed_dump_t *dump, const tseed_bounds_t *degrees)
 {
     if (degrees) {
-        tseed_dump_line(dump, dump_layer_INDENT "TileSeedWGS84Box %s",
-                        box(degrees, " ", dump->pool));
+        dump_line(dump, dump_layer_INDENT "TileSeedWGS84Box %s", box(degrees, " ", dump->pool));
     }
 }
 
 /* Write the section of a grid set, of a layer. The catalog says which upstreams have a directive.
  */
-static void tseed_dump_gridset(const tseed_dump_t *dump, const tseed_gridset_t *gridset)
+static void dump_gridset(const tseed_dump_t *dump, const tseed_gridset_t *gridset)
 {
     apr_pool_t *pool = dump->pool;
     const double origin[] = {gridset->origin_x, gridset->origin_y};
 
-    tseed_dump_line(dump, "<TileSeedGridSet %s>", tseed_show_word(gridset->name, pool));
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedSRS %d", gridset->srs);
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedExtent %s", box(&gridset->extent, " ", pool));
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedOrigin %s %s",
-                    gridset->top_left ? "top-left" : "bottom-left", numbers(origin, 2, " ", pool));
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedResolutions %s",
-                    numbers(gridset->resolution, gridset->levels, " ", pool));
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedTileSize %dx%d", gridset->tile_width,
-                    gridset->tile_height);
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedMetersPerUnit %s",
-                    tseed_text_number(gridset->meters_per_unit, pool));
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedAxisOrder %s",
-                    gridset->north_east ? "ne" : "en");
+    dump_line(dump, "<TileSeedGridSet %s>", tseed_show_word(gridset->name, pool));
+    dump_line(dump, dump_layer_INDENT "TileSeedSRS %d", gridset->srs);
+    dump_line(dump, dump_layer_INDENT "TileSeedExtent %s", box(&gridset->extent, " ", pool));
+    dump_line(dump, dump_layer_INDENT "TileSeedOrigin %s %s",
+              gridset->top_left ? "top-left" : "bottom-left", numbers(origin, 2, " ", pool));
+    dump_line(dump, dump_layer_INDENT "TileSeedResolutions %s",
+              numbers(gridset->resolution, gridset->levels, " ", pool));
+    dump_line(dump, dump_layer_INDENT "TileSeedTileSize %dx%d", gridset->tile_width,
+              gridset->tile_height);
+    dump_line(dump, dump_layer_INDENT "TileSeedMetersPerUnit %s",
+              tseed_text_number(gridset->meters_per_unit, pool));
+    dump_line(dump, dump_layer_INDENT "TileSeedAxisOrder %s", gridset->north_east ? "ne" : "en");
     dump_degrees(dump, gridset->degrees);
-    tseed_dump_line(dump, "</TileSeedGridSet>");
+    dump_line(dump, "</TileSeedGridSet>");
 }
 
 /* ---- source ---- */
@@ -135,19 +133,19 @@ static void dump_source(const tseed_dump_t *dump, const tseed_source_t *source,
     for (int i = 0; i < parameters->nelts; i++) {
         const apr_table_entry_t *one = &APR_ARRAY_IDX(parameters, i, apr_table_entry_t);
 
-        line = apr_pstrcat(pool, line, tseed_dump_option(dump, one->key, one->val), NULL);
+        line = apr_pstrcat(pool, line, dump_option(dump, one->key, one->val), NULL);
     }
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedSource %s", line);
+    dump_line(dump, dump_layer_INDENT "TileSeedSource %s", line);
 }
 
 /* ---- what a layer has ---- */
 
 static void dump_subset(const tseed_dump_t *dump, const tseed_subset_t *subset)
 {
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedGrid %s zoom=%d-%d extent=%s%s",
-                    tseed_show_word(subset->gridset->name, dump->pool), subset->zoom_first,
-                    subset->zoom_last, box(&subset->extent, ",", dump->pool),
-                    tseed_dump_option(dump, "srs", subset->srs));
+    dump_line(dump, dump_layer_INDENT "TileSeedGrid %s zoom=%d-%d extent=%s%s",
+              tseed_show_word(subset->gridset->name, dump->pool), subset->zoom_first,
+              subset->zoom_last, box(&subset->extent, ",", dump->pool),
+              dump_option(dump, "srs", subset->srs));
 }
 
 static const char *show_number(const tseed_dump_t *dump, const tseed_format_t *format,
@@ -160,13 +158,12 @@ static void dump_format(const tseed_dump_t *dump, const tseed_format_t *format)
 {
     const char *palette = tseed_words_palette[format->palette];
 
-    tseed_dump_line(
-        dump, dump_layer_INDENT "TileSeedFormat %s%s%s%s%s%s",
-        tseed_show_word(format->mime, dump->pool), tseed_dump_option(dump, "from", format->from),
-        format->lossless ? "" : show_number(dump, format, "quality", format->quality),
-        show_number(dump, format, "level", format->level),
-        tseed_format_takes(format, "palette") ? tseed_dump_option(dump, "palette", palette) : "",
-        format->lossless ? " lossless=on" : "");
+    dump_line(dump, dump_layer_INDENT "TileSeedFormat %s%s%s%s%s%s",
+              tseed_show_word(format->mime, dump->pool), dump_option(dump, "from", format->from),
+              format->lossless ? "" : show_number(dump, format, "quality", format->quality),
+              show_number(dump, format, "level", format->level),
+              tseed_format_takes(format, "palette") ? dump_option(dump, "palette", palette) : "",
+              format->lossless ? " lossless=on" : "");
 }
 
 static void dump_filter(const tseed_dump_t *dump, const tseed_filter_t *filter)
@@ -176,13 +173,13 @@ static void dump_filter(const tseed_dump_t *dump, const tseed_filter_t *filter)
     for (int i = 0; i < filter->values->nelts; i++) {
         values = apr_pstrcat(
             dump->pool, values,
-            tseed_dump_option(dump, "value", APR_ARRAY_IDX(filter->values, i, const char *)), NULL);
+            dump_option(dump, "value", APR_ARRAY_IDX(filter->values, i, const char *)), NULL);
     }
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedParameter %s%s%s%s max=%d case=%s",
-                    filter->name, tseed_dump_option(dump, "default", filter->default_value), values,
-                    tseed_dump_option(dump, "regex", filter->regex),
-                    filter->most > 0 ? filter->most : TSEED_FILTER_USUAL,
-                    tseed_words_case[filter->letter_case]);
+    dump_line(dump, dump_layer_INDENT "TileSeedParameter %s%s%s%s max=%d case=%s", filter->name,
+              dump_option(dump, "default", filter->default_value), values,
+              dump_option(dump, "regex", filter->regex),
+              filter->most > 0 ? filter->most : TSEED_FILTER_USUAL,
+              tseed_words_case[filter->letter_case]);
 }
 
 static void dump_store(const tseed_dump_t *dump, const tseed_store_config_t *store)
@@ -190,10 +187,10 @@ static void dump_store(const tseed_dump_t *dump, const tseed_store_config_t *sto
     const char *layout = store->layout == TSEED_LAYOUT_TEMPLATE ? store->path_template
                                                                 : tseed_layout_words[store->layout];
 
-    tseed_dump_line(
-        dump, dump_layer_INDENT "TileSeedStore file %s%s link-uniform=%s mode=%04o dirmode=%04o",
-        tseed_show_word(store->root, dump->pool), tseed_dump_option(dump, "layout", layout),
-        store->link_uniform ? "on" : "off", (unsigned)store->mode, (unsigned)store->dirmode);
+    dump_line(dump,
+              dump_layer_INDENT "TileSeedStore file %s%s link-uniform=%s mode=%04o dirmode=%04o",
+              tseed_show_word(store->root, dump->pool), dump_option(dump, "layout", layout),
+              store->link_uniform ? "on" : "off", (unsigned)store->mode, (unsigned)store->dirmode);
 }
 
 /* The levels are one run: TileSeedKeep says them as FIRST-LAST. */
@@ -210,45 +207,43 @@ static void dump_kept(const tseed_dump_t *dump, uint64_t kept)
     while (!(kept >> last & 1)) {
         last--;
     }
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedKeep zoom=%d-%d", first, last);
+    dump_line(dump, dump_layer_INDENT "TileSeedKeep zoom=%d-%d", first, last);
 }
 
 static void dump_derived(const tseed_dump_t *dump, const tseed_derived_t *derived)
 {
     if (derived->end > 0) {
-        tseed_dump_line(dump, dump_layer_INDENT "TileSeedDerive zoom=%d-%d", derived->first,
-                        derived->end - 1);
+        dump_line(dump, dump_layer_INDENT "TileSeedDerive zoom=%d-%d", derived->first,
+                  derived->end - 1);
     } else {
-        tseed_dump_line(dump, dump_layer_INDENT "TileSeedDerive off");
+        dump_line(dump, dump_layer_INDENT "TileSeedDerive off");
     }
 }
 
 static void dump_prune(const tseed_dump_t *dump, const tseed_uniform_config_t *prune)
 {
     if (prune->is_on) {
-        tseed_dump_line(dump, dump_layer_INDENT "TileSeedPrune uniform=%d sparse=%s check=%g",
-                        prune->depth, prune->sparse ? "on" : "off", prune->share);
+        dump_line(dump, dump_layer_INDENT "TileSeedPrune uniform=%d sparse=%s check=%g",
+                  prune->depth, prune->sparse ? "on" : "off", prune->share);
     } else {
-        tseed_dump_line(dump, dump_layer_INDENT "TileSeedPrune off");
+        dump_line(dump, dump_layer_INDENT "TileSeedPrune off");
     }
 }
 
 static void dump_limits(const tseed_dump_t *dump, const tseed_layer_t *layer)
 {
     dump_kept(dump, layer->kept);
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedReseed %s",
-                    layer->reseed_all ? "all" : "changed");
+    dump_line(dump, dump_layer_INDENT "TileSeedReseed %s", layer->reseed_all ? "all" : "changed");
     dump_prune(dump, &layer->uniform);
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedRetries %d", layer->retries);
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedFailureLimit %" APR_INT64_T_FMT "%s",
-                    layer->failure_limit, layer->failure_is_share ? "%" : "");
+    dump_line(dump, dump_layer_INDENT "TileSeedRetries %d", layer->retries);
+    dump_line(dump, dump_layer_INDENT "TileSeedFailureLimit %" APR_INT64_T_FMT "%s",
+              layer->failure_limit, layer->failure_is_share ? "%" : "");
     if (layer->expires >= 0) {
-        tseed_dump_line(dump, dump_layer_INDENT "TileSeedExpires %s",
-                        tseed_show_duration(layer->expires, dump->pool));
+        dump_line(dump, dump_layer_INDENT "TileSeedExpires %s",
+                  tseed_show_duration(layer->expires, dump->pool));
     }
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedMaxTileSets %d", layer->tilesets_most);
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedOnMiss %s",
-                    tseed_words_on_miss[layer->on_miss]);
+    dump_line(dump, dump_layer_INDENT "TileSeedMaxTileSets %d", layer->tilesets_most);
+    dump_line(dump, dump_layer_INDENT "TileSeedOnMiss %s", tseed_words_on_miss[layer->on_miss]);
 }
 
 static void dump_metatile(const tseed_dump_t *dump, const tseed_layer_t *layer)
@@ -258,14 +253,14 @@ static void dump_metatile(const tseed_dump_t *dump, const tseed_layer_t *layer)
     if (layer->most_width > 0) {
         size = apr_psprintf(dump->pool, "auto max=%dx%d", layer->most_width, layer->most_height);
     }
-    tseed_dump_line(dump, dump_layer_INDENT "TileSeedMetatile %s gutter=%d edge=%s", size,
-                    layer->gutter, layer->gutter_beyond ? "ask" : "cut");
+    dump_line(dump, dump_layer_INDENT "TileSeedMetatile %s gutter=%d edge=%s", size, layer->gutter,
+              layer->gutter_beyond ? "ask" : "cut");
 }
 
-static void tseed_dump_layer(const tseed_dump_t *dump, const tseed_layer_t *layer,
-                             const tseed_catalog_t *catalog)
+static void dump_layer(const tseed_dump_t *dump, const tseed_layer_t *layer,
+                       const tseed_catalog_t *catalog)
 {
-    tseed_dump_line(dump, "<TileSeedLayer %s>", tseed_show_word(layer->name, dump->pool));
+    dump_line(dump, "<TileSeedLayer %s>", tseed_show_word(layer->name, dump->pool));
     dump_source(dump, &layer->source, catalog);
     for (int i = 0; i < layer->subsets->nelts; i++) {
         dump_subset(dump, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t));
@@ -281,7 +276,7 @@ static void tseed_dump_layer(const tseed_dump_t *dump, const tseed_layer_t *laye
     dump_derived(dump, &layer->derived);
     dump_limits(dump, layer);
     dump_degrees(dump, layer->degrees);
-    tseed_dump_line(dump, "</TileSeedLayer>");
+    dump_line(dump, "</TileSeedLayer>");
 }
 
 #define INDENT "    "
@@ -309,8 +304,8 @@ static void dump_plain(const tseed_dump_t *dump, const tseed_settings_t *setting
         const tseed_rule_t *rule = command->cmd_data;
 
         if (rule->read == tseed_directive_setting) {
-            tseed_dump_line(dump, "%s %s", command->name,
-                            show_setting(&rule->value, settings, dump->pool));
+            dump_line(dump, "%s %s", command->name,
+                      show_setting(&rule->value, settings, dump->pool));
         }
     }
 }
@@ -322,9 +317,9 @@ static void dump_waiters(const tseed_dump_t *dump, const tseed_settings_t *setti
     const char *client = apr_psprintf(dump->pool, " client=%d", settings->miss_of_client);
 
     if (settings->miss_waiters > 0) {
-        tseed_dump_line(dump, "TileSeedMissWaiters %d%s%s", settings->miss_waiters,
-                        settings->miss_of_layer > 0 ? layer : "",
-                        settings->miss_of_client > 0 ? client : "");
+        dump_line(dump, "TileSeedMissWaiters %d%s%s", settings->miss_waiters,
+                  settings->miss_of_layer > 0 ? layer : "",
+                  settings->miss_of_client > 0 ? client : "");
     }
 }
 
@@ -338,7 +333,7 @@ static void dump_quota(const tseed_dump_t *dump)
         args = apr_cstr_casecmp(one->directive, "TileSeedDiskQuota") == 0 ? one->args : args;
     }
     if (args) {
-        tseed_dump_line(dump, "TileSeedDiskQuota %s", args);
+        dump_line(dump, "TileSeedDiskQuota %s", args);
     }
 }
 
@@ -357,14 +352,13 @@ static const char *show_params(const tseed_dump_t *dump, const tseed_settings_t 
 
 static void dump_server(const tseed_dump_t *dump, const tseed_settings_t *settings)
 {
-    tseed_dump_line(dump, "TileSeedStateDir %s", tseed_show_word(settings->state_dir, dump->pool));
-    tseed_dump_line(dump, "TileSeedDatabase %s%s", settings->db_driver,
-                    show_params(dump, settings));
-    tseed_dump_line(dump, "TileSeedHost %s", tseed_show_word(settings->host, dump->pool));
-    tseed_dump_line(dump, "TileSeedHistory %" APR_INT64_T_FMT " %s", settings->history_most,
-                    tseed_show_duration(settings->history_age, dump->pool));
-    tseed_dump_line(dump, "TileSeedSync %s", settings->sync ? "on" : "off");
-    tseed_dump_line(dump, "TileSeedServerStatus %s", settings->server_status ? "on" : "off");
+    dump_line(dump, "TileSeedStateDir %s", tseed_show_word(settings->state_dir, dump->pool));
+    dump_line(dump, "TileSeedDatabase %s%s", settings->db_driver, show_params(dump, settings));
+    dump_line(dump, "TileSeedHost %s", tseed_show_word(settings->host, dump->pool));
+    dump_line(dump, "TileSeedHistory %" APR_INT64_T_FMT " %s", settings->history_most,
+              tseed_show_duration(settings->history_age, dump->pool));
+    dump_line(dump, "TileSeedSync %s", settings->sync ? "on" : "off");
+    dump_line(dump, "TileSeedServerStatus %s", settings->server_status ? "on" : "off");
     dump_plain(dump, settings);
     dump_waiters(dump, settings);
     dump_quota(dump);
@@ -386,8 +380,7 @@ static const char *list(const tseed_dump_t *dump, const char *name,
 
     for (int i = 0; i < values->nelts; i++) {
         shown = apr_pstrcat(dump->pool, shown,
-                            tseed_dump_option(dump, name, APR_ARRAY_IDX(values, i, const char *)),
-                            NULL);
+                            dump_option(dump, name, APR_ARRAY_IDX(values, i, const char *)), NULL);
     }
     return shown;
 }
@@ -406,17 +399,16 @@ static void dump_upstream(const tseed_dump_t *dump, const tseed_upstream_t *upst
 {
     apr_pool_t *pool = dump->pool;
 
-    tseed_dump_line(
-        dump,
-        "TileSeedUpstream %s %s connections=%d timeout=%s connect-timeout=%s "
-        "first-byte-timeout=%s%s%s%s%s%s%s",
-        tseed_show_word(upstream->name, pool), tseed_show_word(upstream->url, pool),
-        upstream->connections, tseed_show_duration(upstream->timeout, pool),
-        tseed_show_duration(upstream->connect_timeout, pool),
-        tseed_show_duration(upstream->first_byte_timeout, pool), rate(upstream, pool),
-        tseed_dump_option(dump, "auth", upstream->auth), list(dump, "header", upstream->headers),
-        list(dump, "redirect", upstream->redirects), tseed_dump_option(dump, "ca", upstream->ca),
-        tseed_dump_option(dump, "proxy", upstream->proxy));
+    dump_line(dump,
+              "TileSeedUpstream %s %s connections=%d timeout=%s connect-timeout=%s "
+              "first-byte-timeout=%s%s%s%s%s%s%s",
+              tseed_show_word(upstream->name, pool), tseed_show_word(upstream->url, pool),
+              upstream->connections, tseed_show_duration(upstream->timeout, pool),
+              tseed_show_duration(upstream->connect_timeout, pool),
+              tseed_show_duration(upstream->first_byte_timeout, pool), rate(upstream, pool),
+              dump_option(dump, "auth", upstream->auth), list(dump, "header", upstream->headers),
+              list(dump, "redirect", upstream->redirects), dump_option(dump, "ca", upstream->ca),
+              dump_option(dump, "proxy", upstream->proxy));
 }
 
 /* ---- locations ---- */
@@ -443,13 +435,13 @@ static void dump_sections(const tseed_dump_t *dump, const ap_directive_t *direct
 {
     for (; directive; directive = directive->next) {
         if (is_ours(directive) && *indent) {
-            tseed_dump_line(dump, "%s%s %s", indent, directive->directive, directive->args);
+            dump_line(dump, "%s%s %s", indent, directive->directive, directive->args);
         } else if (has_ours(directive->first_child) &&
                    apr_cstr_casecmpn(directive->directive, "<TileSeed", strlen("<TileSeed")) != 0) {
-            tseed_dump_line(dump, "%s%s %s", indent, directive->directive, directive->args);
+            dump_line(dump, "%s%s %s", indent, directive->directive, directive->args);
             dump_sections(dump, directive->first_child,
                           apr_pstrcat(dump->pool, indent, INDENT, NULL));
-            tseed_dump_line(dump, "%s</%s>", indent, directive->directive + 1);
+            dump_line(dump, "%s</%s>", indent, directive->directive + 1);
         }
     }
 }
@@ -486,12 +478,11 @@ static void dump_catalog(const tseed_dump_t *dump, const tseed_catalog_t *catalo
         }
     }
     for (int i = 0; i < gridsets->nelts; i++) {
-        tseed_dump_gridset(dump,
-                           apr_hash_get(catalog->gridsets, APR_ARRAY_IDX(gridsets, i, const char *),
+        dump_gridset(dump, apr_hash_get(catalog->gridsets, APR_ARRAY_IDX(gridsets, i, const char *),
                                         APR_HASH_KEY_STRING));
     }
     for (int i = 0; i < catalog->order->nelts; i++) {
-        tseed_dump_layer(dump, APR_ARRAY_IDX(catalog->order, i, tseed_layer_t *), catalog);
+        dump_layer(dump, APR_ARRAY_IDX(catalog->order, i, tseed_layer_t *), catalog);
     }
 }
 
@@ -504,8 +495,8 @@ void tseed_dump(apr_pool_t *pool, server_rec *server)
         apr_file_open_stdout(&dump.to, pool) != APR_SUCCESS) {
         return;
     }
-    tseed_dump_line(&dump, "# The configuration of mod_tileseed in force, with every default.");
-    tseed_dump_line(&dump, "# Directives of other modules, Require for example, are not in it.");
+    dump_line(&dump, "# The configuration of mod_tileseed in force, with every default.");
+    dump_line(&dump, "# Directives of other modules, Require for example, are not in it.");
     dump_server(&dump, &conf->settings);
     dump_catalog(&dump, conf->catalog);
     dump_sections(&dump, ap_conftree, "");

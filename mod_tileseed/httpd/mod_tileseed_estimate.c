@@ -13,11 +13,11 @@
 
 #include "base/tseed_clock.h"
 #include "board/tseed_gauges.h"
-#include "savings/tseed_known.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_estimate.h"
 #include "protocol/tseed_form.h"
 #include "protocol/tseed_seed_request.h"
+#include "savings/tseed_known.h"
 #include "store/tseed_store.h"
 
 #define LOOKS          2048                   /* metatiles */

@@ -9,7 +9,6 @@
 
 #include <apr_strings.h>
 #include <http_log.h>
-#include <string.h>
 
 #include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
@@ -24,17 +23,17 @@ APLOG_USE_MODULE(tileseed);
  * database says how it ended. */
 static void take_live(tseed_progress_t *progress, const tseed_row_t *live)
 {
-    tseed_progress_t saved = *progress;
+    const tseed_progress_t saved = *progress;
 
     if (saved.state == TSEED_DONE || !live ||
         tseed_progress_processed(&live->progress) < tseed_progress_processed(&saved)) {
         return;
     }
     *progress = live->progress;
-    if (saved.state == TSEED_ABORTED || saved.state == TSEED_DONE) {
+    if (saved.state == TSEED_ABORTED) {
         progress->state = saved.state;
         progress->finished = saved.finished;
-        memcpy(progress->reason, saved.reason, sizeof(saved.reason));
+        tseed_progress_tell(progress, saved.reason_code, saved.reason);
     }
 }
 

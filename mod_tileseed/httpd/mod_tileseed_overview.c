@@ -186,6 +186,7 @@ static int read_shown(const tseed_rest_t *rest, tseed_overview_task_t *task, con
     if (!is_shown(rest, entry->slot, row) || row->id != entry->id) {
         return 0;
     }
+    tseed_rest_replace_reason(rest, &row->progress);
     *task =
         (tseed_overview_task_t){row->id, row->tiles_total, row->layer, row->type, &row->progress};
     return 1;

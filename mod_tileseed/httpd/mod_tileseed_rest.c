@@ -27,10 +27,7 @@
 
 APLOG_USE_MODULE(tileseed);
 
-/* The operators' page: files of a directory that httpd's own handler sends. Any process and thread
- * of httpd; the configuration is only read. */
-
-/* The operators' page.
+/* ---- the operators' page ----
  *
  * The page is a few files: mod_tileseed/page/ in the sources. The fixups hook gives a request one
  * of them as its file, and httpd's own handler sends it, with ETag, ranges and 304. Access control
@@ -50,7 +47,7 @@ APLOG_USE_MODULE(tileseed);
 
 /* Whether a path below the base of a location with TileSeedRest is an address of the page that
  * TileSeedPage off takes away. Can't fail. */
-static int tseed_page_hides(const tseed_dir_conf_t *dir, const char *path)
+static int page_hides(const tseed_dir_conf_t *dir, const char *path)
 {
     return dir->page == TSEED_OFF &&
            (!*path || strcmp(path, "/") == 0 || strncmp(path, "/page/", strlen("/page/")) == 0);
@@ -110,7 +107,7 @@ static void set_headers(request_rec *r, const char *type)
 /* If the request is for a file of the page that is there: names the file and httpd's own handler,
  * and returns 1; the headers are set. 0: the request is the REST interface's to answer. fixups
  * hook, request thread. */
-static int tseed_page_take(request_rec *r, const tseed_dir_conf_t *dir)
+static int page_take(request_rec *r, const tseed_dir_conf_t *dir)
 {
     const char *name = file_of(r, dir);
     const char *type = name ? type_of(name) : NULL;
@@ -152,9 +149,7 @@ static int handle_page(tseed_rest_t *rest)
                              "where they are");
 }
 
-/* Whether a request was sent by a page of another site: TileSeedCheckOrigin. */
-
-/* Pages of other sites.
+/* ---- pages of other sites: TileSeedCheckOrigin ----
  *
  * A page can make a browser send requests to any server, with the credentials that the browser has
  * for that server, and from the browser's network. So a page of another site could terminate all
@@ -299,7 +294,7 @@ static const char *refuse_reading(request_rec *r, const tseed_dir_conf_t *dir)
 
 /* Why a request that changes something is not let in, a sentence in the request's pool; NULL: it is
  * no request of another site's page. Request thread. */
-static const char *tseed_origin_refusal(request_rec *r, const tseed_dir_conf_t *dir)
+static const char *origin_refusal(request_rec *r, const tseed_dir_conf_t *dir)
 {
     const char *origin = apr_table_get(r->headers_in, "Origin");
 
@@ -335,7 +330,7 @@ int tseed_rest_fixups(request_rec *r)
 {
     const tseed_dir_conf_t *dir = ap_get_module_config(r->per_dir_config, &tileseed_module);
 
-    if (dir->rest == TSEED_ON && !tseed_page_take(r, dir)) {
+    if (dir->rest == TSEED_ON && !page_take(r, dir)) {
         r->handler = HANDLER;
     }
     return DECLINED;
@@ -561,7 +556,7 @@ static int refuse(tseed_rest_t *rest)
     if (problem) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", problem);
     }
-    problem = tseed_origin_refusal(r, rest->dir);
+    problem = origin_refusal(r, rest->dir);
     return problem ? tseed_reply_error(r, HTTP_FORBIDDEN, "%s", problem) : DECLINED;
 }
 
@@ -579,7 +574,7 @@ int tseed_rest_handler(request_rec *r)
     rest.board = tseed_supervise_board();
     rest.base = rest.dir->base;
     if (strncmp(r->uri, rest.base, strlen(rest.base)) == 0 &&
-        !tseed_page_hides(rest.dir, r->uri + strlen(rest.base))) {
+        !page_hides(rest.dir, r->uri + strlen(rest.base))) {
         rest.route = tseed_route(r->uri + strlen(rest.base), method_of(r), r->pool);
     }
     status = refuse(&rest);

@@ -40,11 +40,12 @@
 
 APLOG_USE_MODULE(tileseed);
 
-/* What outlives a generation: the board's segment, the doorbell, the miss socket. These belong to
- * the process pool and are found again through retained data, so that the children of two
- * generations see one table. post_config of the real pass, parent. */
-
-/* Retained data: plain data that points to nothing in this shared object, because httpd loads the
+/* ---- what outlives a generation ----
+ *
+ * The board's segment, the doorbell and the miss socket belong to the process pool and are found
+ * again through retained data, so that the children of two generations see one table.
+ *
+ * Retained data is plain data that points to nothing in this shared object, because httpd loads the
  * shared object anew between two generations. Earlier and later builds find the data too. So a
  * record never changes, and new data gets a record of its own. */
 
@@ -88,7 +89,7 @@ static retained_t *retained_get(server_rec *server)
 }
 
 /* The eventfd that children ring; -1: there is none. */
-static int tseed_retained_doorbell(server_rec *server)
+static int retained_doorbell(server_rec *server)
 {
     return retained_get(server)->doorbell;
 }
@@ -98,7 +99,7 @@ static int tseed_retained_doorbell(server_rec *server)
 
 /* One end of the miss socket (seeder/tseed_miss.h): 0 is the seeder's, 1 the children's. -1: there
  * is none. */
-static int tseed_retained_miss_socket(int end, int most, server_rec *server)
+static int retained_miss_socket(int end, int most, server_rec *server)
 {
     const int is_first = ap_retained_data_get(MISS_SOCKET_KEY) == NULL;
     retained_miss_socket_t *retained = record_get(MISS_SOCKET_KEY, sizeof(*retained));
@@ -164,8 +165,8 @@ static tseed_board_t *board_get(retained_t *retained, retained_shape_t *shape, u
 /* Finds the board of an earlier generation, or makes a new one: at the first start, and when
  * another build laid the board out. The new generation of the configuration is noted on the board.
  * NULL when there is no memory, which is logged. */
-static tseed_board_t *tseed_retained_board(uint64_t *generation, const tseed_settings_t *settings,
-                                           server_rec *server, apr_pool_t *pconf)
+static tseed_board_t *retained_board(uint64_t *generation, const tseed_settings_t *settings,
+                                     server_rec *server, apr_pool_t *pconf)
 {
     retained_shape_t *shape = record_get("mod_tileseed-shape", sizeof(*shape));
     tseed_board_t *board =
@@ -472,7 +473,7 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
                            apr_pool_t *pconf, server_rec *server)
 {
     uint64_t generation;
-    tseed_board_t *board = tseed_retained_board(&generation, settings, server, pconf);
+    tseed_board_t *board = retained_board(&generation, settings, server, pconf);
 
     if (board) {
         tseed_counters_enter(board, catalog);
@@ -487,9 +488,9 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     current->setup.catalog = catalog;
     current->setup.board = board;
     current->setup.generation = generation;
-    current->setup.doorbell = tseed_retained_doorbell(server);
-    current->setup.miss_socket = tseed_retained_miss_socket(0, settings->miss_waiters, server);
-    current->setup.miss_ask = tseed_retained_miss_socket(1, settings->miss_waiters, server);
+    current->setup.doorbell = retained_doorbell(server);
+    current->setup.miss_socket = retained_miss_socket(0, settings->miss_waiters, server);
+    current->setup.miss_ask = retained_miss_socket(1, settings->miss_waiters, server);
     tseed_dirs_make(settings, catalog, server, pconf);
     if (board && current->setup.doorbell >= 0) {
         seeder_start(current);

@@ -278,24 +278,22 @@ apr_status_t tseed_rest_list(const tseed_rest_t *rest, tseed_state_t *state,
 }
 
 /* A layer that was taken out of the configuration can be listed and terminated as long as it has
- * tasks. */
-static int layer_is_known(const tseed_rest_t *rest)
+ * tasks. DECLINED: the route's layer is known. Or OK with the refusal sent. */
+static int refuse_layer(tseed_rest_t *rest)
 {
     const char *layer = rest->route.layer;
-    tseed_visit_t db;
-    int has = 0;
+    int has = 0, status = DECLINED;
 
     if (!layer || tseed_rest_find_layer(rest)) {
-        return 1;
+        return DECLINED;
     }
     if (tseed_rest_sees(rest, layer)) {
-        db = tseed_visit_begin(rest->r);
-        if (db.state) {
-            tseed_state_has_tasks(db.state, &has, layer);
-        }
-        tseed_visit_end(&db);
+        tseed_visit_t db = tseed_visit_begin(rest->r);
+
+        tseed_visit_do(&db, tseed_state_has_tasks(db.state, &has, layer));
+        status = tseed_visit_done(&db, "look for tasks of the layer");
     }
-    return has;
+    return status != DECLINED || has ? status : tseed_rest_unknown_layer(rest);
 }
 
 /* The rows of the route's layer, or of all. DECLINED, or OK with the refusal sent. */
@@ -303,10 +301,10 @@ static int list(tseed_rest_t *rest, apr_array_header_t **rows)
 {
     const apr_array_header_t *live;
     tseed_visit_t db;
-    int status;
+    int status = refuse_layer(rest);
 
-    if (!layer_is_known(rest)) {
-        return tseed_rest_unknown_layer(rest);
+    if (status != DECLINED) {
+        return status;
     }
     *rows = list_board(rest);
     if (*rows) {
@@ -422,10 +420,10 @@ static int kill_all(tseed_rest_t *rest)
     tseed_kill_t kill;
     tseed_termination_t what = {.layers = layers_of(rest)};
     apr_array_header_t *terminated;
-    int status;
+    int status = refuse_layer(rest);
 
-    if (!layer_is_known(rest)) {
-        return tseed_rest_unknown_layer(rest);
+    if (status != DECLINED) {
+        return status;
     }
     error = tseed_kill_code_read(&kill, rest->body, rest->length, r->args, r->pool);
     if (error) {
@@ -437,15 +435,20 @@ static int kill_all(tseed_rest_t *rest)
     return status == DECLINED ? reply_terminated(rest, kill.code, terminated) : status;
 }
 
-/* Whether the task is one of the route's layer. */
-static int is_of_layer(const tseed_rest_t *rest, int64_t id)
+/* DECLINED: *is_there says whether the task is one of the route's layer. Or OK with the refusal
+ * sent. */
+static int look_for(const tseed_rest_t *rest, int64_t id, int *is_there)
 {
     tseed_task_t *task = NULL;
     tseed_progress_t progress;
     tseed_visit_t db = tseed_visit_begin(rest->r);
 
     tseed_visit_do(&db, tseed_state_task_get(db.state, &task, &progress, id, rest->r->pool));
-    return tseed_visit_end(&db) == APR_SUCCESS && strcmp(task->layer, rest->route.layer) == 0;
+    tseed_visit_end(&db);
+    *is_there = db.rv == APR_SUCCESS && strcmp(task->layer, rest->route.layer) == 0;
+    return db.rv == APR_SUCCESS || db.rv == APR_NOTFOUND
+               ? DECLINED
+               : tseed_visit_refuse(&db, "terminate the task");
 }
 
 static int kill_thread(tseed_rest_t *rest, const apr_table_t *form)
@@ -454,15 +457,16 @@ static int kill_thread(tseed_rest_t *rest, const apr_table_t *form)
     tseed_termination_t what = {.mask = 1U << TSEED_PENDING | 1U << TSEED_RUNNING};
     apr_array_header_t *terminated = apr_array_make(r->pool, 1, sizeof(tseed_terminated_t));
     const char *error = tseed_form_thread(&what.task, form, r->pool);
-    int status = DECLINED;
+    int is_there = 0, status = refuse_layer(rest);
 
-    if (!layer_is_known(rest)) {
-        return tseed_rest_unknown_layer(rest);
+    if (status != DECLINED) {
+        return status;
     }
     if (error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
-    if (is_of_layer(rest, what.task)) {
+    status = look_for(rest, what.task, &is_there);
+    if (is_there) {
         status = tseed_rest_terminate(rest, &terminated, &what);
     }
     return status == DECLINED

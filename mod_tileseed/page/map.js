@@ -438,8 +438,8 @@ function map_view(words, query) {
                 draw();
               }}, 'Draw a rectangle')),
             map.width && map.picture !== map.level && h('p', {class: 'help', key: 'scale'},
-              `Level ${map.level} is too fine for this scale: the picture is of level ${
-                map.picture}.`),
+              `Level ${map.level} is too fine for this scale: ${map.picture === null
+                ? 'zoom in to see pictures' : `the picture is of level ${map.picture}`}.`),
             map.canvas, reading,
             h('p', {id: 'map-keys', class: 'help', key: 'keys'}, 'Arrows move, + and − zoom, ' +
               'r begins a rectangle: arrows move it, Shift and arrows size it, Enter takes it, ' +

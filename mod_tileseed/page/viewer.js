@@ -96,11 +96,11 @@ export function make_map(grid, hooks) {
       return fixed ?? grid.nearest(resolution);
     },
     /** The level of the pictures: the chosen one, or a coarser one of which no more than `SEEN`
-     * tiles are seen. */
+     * tiles are seen. null: the coarsest one has more. */
     get picture() {
       let z = seen(map.level) > SEEN ? grid.nearest(resolution) : map.level;
       while (z > set.zoomStart && seen(z) > SEEN) z--;
-      return z;
+      return seen(z) > SEEN ? null : z;
     },
     get box() {
       return box;
@@ -164,6 +164,7 @@ export function make_map(grid, hooks) {
 
   function paint_tiles() {
     const z = map.picture;
+    if (z === null) return;
     const [first_x, first_y, last_x, last_y] = grid.range(z, map.view());
     for (let row = first_y; row <= last_y; row++) {
       for (let column = first_x; column <= last_x; column++) {

@@ -143,7 +143,7 @@ static const char *check_fields(tseed_unknown_t *unknown, const tseed_members_t 
         [TSEED_SUBJECT_FIRST_LEVEL] = "", [TSEED_SUBJECT_LAST_LEVEL] = "",                         \
         [TSEED_SUBJECT_LEVELS] = "", [TSEED_SUBJECT_BOX] = "", [TSEED_SUBJECT_GRID] = "",          \
         [TSEED_SUBJECT_SYSTEM] = "", [TSEED_SUBJECT_FORMAT] = "", [TSEED_SUBJECT_PARAMETER] = "",  \
-        [TSEED_SUBJECT_KIND] = "", [TSEED_SUBJECT_CHOICE] = ""                                     \
+        [TSEED_SUBJECT_KIND] = "", [TSEED_SUBJECT_PART] = "", [TSEED_SUBJECT_CHOICE] = ""          \
     }
 
 /* ---- the page's small forms ---- */

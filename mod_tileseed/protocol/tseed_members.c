@@ -259,7 +259,6 @@ static const struct {
     {"older", WORD, TSEED_SUBJECT_PART},
     {"newer", WORD, TSEED_SUBJECT_PART},
     {"limit", WORD, TSEED_SUBJECT_PART},
-    {"thread", WORD, TSEED_SUBJECT_CHOICE},
     {"count", WORD, TSEED_SUBJECT_PART},
     {"page", WORD, TSEED_SUBJECT_PART},
     {"offset", WORD, TSEED_SUBJECT_PART},
@@ -291,6 +290,7 @@ static const struct {
     {"id", WORD, TSEED_SUBJECT_CHOICE},
     {"user", WORD, TSEED_SUBJECT_CHOICE},
     {"host", WORD, TSEED_SUBJECT_CHOICE},
+    {"thread", WORD, TSEED_SUBJECT_CHOICE},
 };
 
 /* Members that GeoWebCache and programs around it send, whose names speak of parameters and that

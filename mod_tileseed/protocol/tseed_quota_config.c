@@ -174,7 +174,7 @@ static void put_layer_quotas(writer_t *writer, const char *name, const apr_array
         }
         close_part(writer, name, ']');
     } else if (writer->format == TSEED_BODY_XML) {
-        put_line(writer, "<layerQuotas/>");
+        put_line(writer, apr_pstrcat(writer->xml.pool, "<", name, "/>", NULL));
     } else if (after_put) {
         put_member(writer, name, "[]");
     }

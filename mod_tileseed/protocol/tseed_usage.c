@@ -3,6 +3,7 @@
 /* The status as a text, and the document that is made of it and of the rows. */
 #include "protocol/tseed_usage.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -469,11 +470,12 @@ const char *tseed_forget_query_read(int *removes, const char *text, apr_pool_t *
 
     for (int i = 0; i < entries->nelts; i++) {
         const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
+        const int is_tiles = apr_cstr_casecmp(entry->key, "tiles") == 0;
 
-        if (strcmp(entry->key, "tiles") == 0 && tiles) {
+        if (is_tiles && tiles) {
             return "tiles is there twice, once is expected";
         }
-        tiles = strcmp(entry->key, "tiles") == 0 ? entry->val : tiles;
+        tiles = is_tiles ? entry->val : tiles;
     }
     *removes = tiles && strcmp(tiles, "remove") == 0;
     return !tiles || *removes || strcmp(tiles, "keep") == 0

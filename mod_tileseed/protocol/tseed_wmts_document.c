@@ -21,12 +21,9 @@
  *
  * Limits tell clients which tiles a layer lacks. They are rarely needed, and they are in doubt: the
  * type in the schema forbids row and column 0 in limits, but the documentation of the schema, the
- * text of OGC 07-057r7 and all programs that read or write limits begin with 0.
- *
- * Any thread.
- */
+ * text of OGC 07-057r7 and all programs that read or write limits begin with 0. */
 
-/* Tile matrix sets in the order of wmts.xsd. */
+/* ---- tile matrix sets, in the order of wmts.xsd ---- */
 
 /* Metres of the standard's pixel (OGC 07-057r7 6.1). */
 #define PIXEL 0.00028
@@ -56,7 +53,7 @@ static void add_subset(apr_hash_t *all, const tseed_subset_t *subset, apr_pool_t
 
 /* Collects what the document says about the grid sets of these layers (const tseed_layer_t *). In
  * `pool`. */
-static apr_hash_t *tseed_wmts_matrices(const apr_array_header_t *layers, apr_pool_t *pool)
+static apr_hash_t *wmts_matrices(const apr_array_header_t *layers, apr_pool_t *pool)
 {
     apr_hash_t *all = apr_hash_make(pool);
 
@@ -140,8 +137,8 @@ static void put_link(const tseed_xml_t *xml, const tseed_subset_t *subset, const
 }
 
 /* Writes a layer's links to the sets of a grid set: one or two. */
-static void tseed_wmts_put_links(const tseed_xml_t *xml, const tseed_subset_t *subset,
-                                 apr_hash_t *matrices)
+static void wmts_put_links(const tseed_xml_t *xml, const tseed_subset_t *subset,
+                           apr_hash_t *matrices)
 {
     matrices_t own;
 
@@ -204,8 +201,8 @@ static void put_once(const tseed_xml_t *xml, const matrices_t *told, apr_hash_t 
 }
 
 /* Writes the sets to which the layers refer, each once. */
-static void tseed_wmts_put_matrices(const tseed_xml_t *xml, const apr_array_header_t *layers,
-                                    apr_hash_t *matrices)
+static void wmts_put_matrices(const tseed_xml_t *xml, const apr_array_header_t *layers,
+                              apr_hash_t *matrices)
 {
     apr_hash_t *done = apr_hash_make(xml->pool);
 
@@ -391,7 +388,7 @@ static void put_layer(const tseed_xml_t *xml, const tseed_service_t *service,
     }
     put_dimensions(xml, layer);
     for (int i = 0; i < layer->subsets->nelts; i++) {
-        tseed_wmts_put_links(xml, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), matrices);
+        wmts_put_links(xml, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), matrices);
     }
     put_addresses(xml, service, layer);
     tseed_xml_put(xml, "    </Layer>\n");
@@ -402,14 +399,14 @@ static void put_layer(const tseed_xml_t *xml, const tseed_service_t *service,
 const char *tseed_wmts_capabilities(const tseed_service_t *service, apr_pool_t *pool)
 {
     tseed_service_t escaped = {tseed_escape_xml(service->base, pool), service->layers};
-    apr_hash_t *matrices = tseed_wmts_matrices(service->layers, pool);
+    apr_hash_t *matrices = wmts_matrices(service->layers, pool);
     tseed_xml_t xml = tseed_xml_begin(pool);
 
     put_head(&xml, escaped.base);
     for (int i = 0; i < service->layers->nelts; i++) {
         put_layer(&xml, &escaped, APR_ARRAY_IDX(service->layers, i, tseed_layer_t *), matrices);
     }
-    tseed_wmts_put_matrices(&xml, service->layers, matrices);
+    wmts_put_matrices(&xml, service->layers, matrices);
     tseed_xml_put(&xml,
                   "  </Contents>\n  <ServiceMetadataURL"
                   " xlink:href=\"%s/wmts/1.0.0/WMTSCapabilities.xml\"/>\n</Capabilities>\n",

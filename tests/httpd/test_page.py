@@ -208,6 +208,27 @@ def asks_for_no_picture(browser, httpd):
     return count('onmiss=404') == pictures
 
 
+@one_mpm
+def test_too_many_tiles_for_the_map(httpd, upstream, browser):
+    """Where even the coarsest level has more tiles than the page shows, it asks for none and says
+    what to do; closer they are shown."""
+    httpd.start('TileSeedStateDir "@ROOT@/state"\n' + location('/rest', 'Require local', PAGE) +
+                TILES + SMALL_GRID + f'TileSeedUpstream stub {upstream.url}\n' +
+                layer('deep', 'TileSeedSource wms upstream:stub layers=any',
+                      'TileSeedGrid small zoom=6-7'))
+    done(httpd, 'deep', zoomStart=6, zoomStop=6)
+    open_page(browser, httpd, '#/map/deep')
+    browser.wait_for('zoom in to see pictures', 'main')
+    assert asks_for_no_picture(browser, httpd)
+    assert 'onmiss=404' not in httpd.path('access.log').read_text()
+    for _ in range(3):
+        browser.click('+')
+    browser.wait_gone('zoom in to see pictures', 'main')
+    wait_until(lambda: 'onmiss=404' in httpd.path('access.log').read_text())
+    wait_until(lambda: asks_for_no_picture(browser, httpd))
+    is_clean(browser, httpd)
+
+
 def level_seen(browser):
     """The level of the tiles that the map shows; the choice of levels names it once the map has a
     size."""

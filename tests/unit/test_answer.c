@@ -142,6 +142,8 @@ static void test_answer__a_termination_never_means_more_than_it_says(void **stat
         const char *body, *query, *message;
     } rows[] = {
         {"kill_all=all&layer=roads", NULL, "Unknown member: 'layer'. Possible here: kill_all"},
+        {"kill_all=all&limit=1", NULL, "Unknown member: 'limit'. Possible here: kill_all"},
+        {"kill_all=all", "exclude=7", "Unknown member: 'exclude'. Possible here: kill_all"},
         {"kill_all=all", "workspace=topp", "Unknown member: 'workspace'. Possible here: kill_all"},
         {"kill_thread=1&thread_id=2&kill_all=all", NULL,
          "Unknown member: 'kill_thread'. Possible here: kill_all"},
