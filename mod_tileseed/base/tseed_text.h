@@ -43,7 +43,7 @@ const char *tseed_text_amount(int64_t bytes, apr_pool_t *pool);
  * lies beyond U+10FFFF are none). A NUL is a character of one byte. */
 size_t tseed_text_utf8_read(uint32_t *code, const void *text, size_t most);
 
-/* Writes a character and returns its bytes, 4 at most. */
+/* Writes a character, U+10FFFF at most, and returns its bytes, 4 at most. */
 size_t tseed_text_utf8_write(char *to, uint32_t code);
 
 /* Whether all of a text is UTF-8. */

@@ -28,7 +28,7 @@ static inline int tseed_thread_bell(void)
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
-/* Any thread, and signal handlers. */
+/* Any thread. */
 static inline void tseed_thread_ring(int bell)
 {
     static const uint64_t one = 1;

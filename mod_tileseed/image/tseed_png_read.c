@@ -17,7 +17,7 @@
 #include "image/tseed_png_filter.h"
 #include "image/tseed_png_libpng.h"
 
-/* Judges the frame of a PNG file, chunk by chunk, and says where its parts are. Pure functions. */
+/* ---- the frame, chunk by chunk: where its parts are ---- */
 
 /* A part of a file, or all of it. */
 typedef struct {

@@ -11,7 +11,7 @@
 
 #include "base/tseed_text.h"
 
-/* Variants: the filters' values are counted through like the digits of a number. */
+/* ---- variants: the filters' values are counted through like the digits of a number ---- */
 
 /* A filter's choices: its default, and then its values. */
 static const char *choice(const tseed_filter_t *filter, int number)

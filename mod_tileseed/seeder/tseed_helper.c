@@ -228,7 +228,7 @@ static void *helper_cut_run(void *data)
 }
 
 /* Begins so many threads. Returns how many there are. */
-static int tseed_helper_cut_begin(tseed_helper_cut_t *cut, int threads)
+static int helper_cut_begin(tseed_helper_cut_t *cut, int threads)
 {
     int count = 0;
 
@@ -242,7 +242,7 @@ static int tseed_helper_cut_begin(tseed_helper_cut_t *cut, int threads)
 }
 
 /* Hands in a request whose transfer is OK. Any thread. */
-static void tseed_helper_cut_put(tseed_helper_cut_t *cut, tseed_helper_request_t *request)
+static void helper_cut_put(tseed_helper_cut_t *cut, tseed_helper_request_t *request)
 {
     request->next = NULL;
     pthread_mutex_lock(&cut->lock);
@@ -253,7 +253,7 @@ static void tseed_helper_cut_put(tseed_helper_cut_t *cut, tseed_helper_request_t
 }
 
 /* Ends the threads soon. What waits stays where it is. */
-static void tseed_helper_cut_end(tseed_helper_cut_t *cut)
+static void helper_cut_end(tseed_helper_cut_t *cut)
 {
     pthread_mutex_lock(&cut->lock);
     cut->is_over = 1;
@@ -323,7 +323,7 @@ static void fetched(void *baton, tseed_transfer_t *transfer)
     tseed_source_settle(&request->portion.tileset.layer->source, transfer);
     switch (transfer->result) {
     case TSEED_FETCH_OK:
-        tseed_helper_cut_put(&helper->cut, request);
+        helper_cut_put(&helper->cut, request);
         return;
     case TSEED_FETCH_UNCHANGED:
         request->outcome = TSEED_PORTION_UNCHANGED;
@@ -658,7 +658,7 @@ static int begin_threads(tseed_helper_t *helper)
 {
     return helper->wake >= 0 &&
            tseed_fetcher_create(&helper->fetcher, fetched, helper, helper->pool) == APR_SUCCESS &&
-           tseed_helper_cut_begin(&helper->cut, helper->settings->workers) > 0 &&
+           helper_cut_begin(&helper->cut, helper->settings->workers) > 0 &&
            tseed_thread_begin(run, helper) == APR_SUCCESS;
 }
 
@@ -688,6 +688,6 @@ void tseed_helper_end(tseed_helper_t *helper)
     if (helper->is_helping) {
         helper->is_over = 1;
         tseed_thread_ring(helper->wake);
-        tseed_helper_cut_end(&helper->cut);
+        helper_cut_end(&helper->cut);
     }
 }

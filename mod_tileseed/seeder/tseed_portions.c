@@ -152,7 +152,7 @@ static void assign(void *baton, tseed_errand_t *errand)
 
 /* Gives the errands that have no host to hosts, if one is open and this process has the role.
  * Statuses of this one and the next as in tseed_state.h: errands stay what they were. */
-static apr_status_t tseed_exchange_give(tseed_exchange_t *exchange)
+static apr_status_t exchange_give(tseed_exchange_t *exchange)
 {
     giving_t giving = {exchange, apr_array_make(exchange->scratch, 4, sizeof(tseed_portion_row_t)),
                        apr_array_make(exchange->scratch, 4, sizeof(draft_t))};
@@ -170,8 +170,8 @@ static apr_status_t tseed_exchange_give(tseed_exchange_t *exchange)
 /* ---- taking back ---- */
 
 /* Adds a row that this host has given to the host of an epoch, as one that is to be deleted. */
-static void tseed_exchange_add_row(apr_array_header_t *rows, const tseed_exchange_t *exchange,
-                                   int64_t epoch, int64_t number)
+static void exchange_add_row(apr_array_header_t *rows, const tseed_exchange_t *exchange,
+                             int64_t epoch, int64_t number)
 {
     *(tseed_portion_row_t *)apr_array_push(rows) =
         (tseed_portion_row_t){.giver = exchange->giver, .epoch = epoch, .number = number};
@@ -197,14 +197,14 @@ static int is_lost(const tseed_errands_t *errands, const tseed_errand_t *errand,
 /* Takes back the errands whose host has gone or is late, and those that no host is there for. Adds
  * the rows that are nobody's then to `rows` (tseed_portion_row_t). */
 /* Adds to `rows` those that are nobody's then. */
-static void tseed_exchange_take_back(tseed_exchange_t *exchange, apr_array_header_t *rows)
+static void exchange_take_back(tseed_exchange_t *exchange, apr_array_header_t *rows)
 {
     const look_t look = {exchange->hosts, tseed_clock_monotonic()};
     tseed_errand_t *errand;
 
     while ((errand = tseed_errands_take(exchange->errands, is_lost, &look))) {
         if (errand->epoch) {
-            tseed_exchange_add_row(rows, exchange, errand->epoch, errand->number);
+            exchange_add_row(rows, exchange, errand->epoch, errand->number);
         }
         if (errand->epoch && look.now > errand->until) {
             tseed_portion_hosts_shun(exchange->hosts, errand->epoch,
@@ -238,7 +238,7 @@ static void withdraw_recalled(tseed_exchange_t *exchange, apr_array_header_t *ro
     tseed_errand_t *errand;
 
     while ((errand = tseed_errands_take(exchange->errands, is_of_recalled_row, NULL))) {
-        tseed_exchange_add_row(rows, exchange, errand->epoch, errand->number);
+        exchange_add_row(rows, exchange, errand->epoch, errand->number);
         return_errand(exchange, errand, 0);
     }
 }
@@ -426,7 +426,7 @@ static int bring_row(tseed_exchange_t *exchange, const tseed_portion_row_t *row)
     return is_done;
 }
 
-static apr_status_t tseed_exchange_collect(tseed_exchange_t *exchange)
+static apr_status_t exchange_collect(tseed_exchange_t *exchange)
 {
     apr_array_header_t *rows, *ended;
     apr_status_t rv =
@@ -440,10 +440,10 @@ static apr_status_t tseed_exchange_collect(tseed_exchange_t *exchange)
         const tseed_portion_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_portion_row_t);
 
         if (bring_row(exchange, row)) {
-            tseed_exchange_add_row(ended, exchange, row->epoch, row->number);
+            exchange_add_row(ended, exchange, row->epoch, row->number);
         }
     }
-    tseed_exchange_take_back(exchange, ended);
+    exchange_take_back(exchange, ended);
     withdraw_recalled(exchange, ended);
     return tseed_portion_rows_delete(exchange->state, ended);
 }
@@ -511,7 +511,7 @@ static apr_status_t clean_rows(tseed_portions_t *portions)
         const tseed_portion_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_portion_row_t);
 
         if (tseed_errands_lines(&portions->errands, row->number) == 0) {
-            tseed_exchange_add_row(old, &portions->exchange, row->epoch, row->number);
+            exchange_add_row(old, &portions->exchange, row->epoch, row->number);
         }
     }
     return tseed_portion_rows_delete(portions->exchange.state, old);
@@ -554,10 +554,10 @@ static apr_status_t do_turn(tseed_portions_t *portions)
 
     if (rv == APR_SUCCESS && (tseed_portion_hosts_count_open(portions->exchange.hosts) > 0 ||
                               tseed_errands_wait(&portions->errands, 0))) {
-        rv = tseed_exchange_collect(&portions->exchange);
+        rv = exchange_collect(&portions->exchange);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_exchange_give(&portions->exchange);
+        rv = exchange_give(&portions->exchange);
     }
     return rv == APR_SUCCESS ? clean(portions) : rv;
 }
@@ -571,8 +571,8 @@ static void note_failure_of_database(tseed_portions_t *portions)
     portions->failed = portions->failed ? portions->failed : now;
     if (now > portions->failed + OUTAGE) {
         tseed_portion_hosts_lose(portions->exchange.hosts);
-        tseed_exchange_take_back(&portions->exchange, apr_array_make(portions->exchange.scratch, 4,
-                                                                     sizeof(tseed_portion_row_t)));
+        exchange_take_back(&portions->exchange, apr_array_make(portions->exchange.scratch, 4,
+                                                               sizeof(tseed_portion_row_t)));
     }
 }
 

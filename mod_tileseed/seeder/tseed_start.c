@@ -23,7 +23,7 @@ tseed_state_lock_t tseed_state_lock_of(const char *state_dir, apr_pool_t *pool)
 
 /* Takes the lock; the file stays open in `pool`. Fails with EAGAIN or EACCES when another process
  * holds the lock, else when the file can't be made or opened. May be called again. */
-static apr_status_t tseed_state_lock_take(tseed_state_lock_t *lock, apr_pool_t *pool)
+static apr_status_t state_lock_take(tseed_state_lock_t *lock, apr_pool_t *pool)
 {
     apr_status_t rv = APR_SUCCESS;
 
@@ -39,7 +39,7 @@ static apr_status_t tseed_state_lock_take(tseed_state_lock_t *lock, apr_pool_t *
 
 /* Whether the lock was refused with `rv` because another process holds it. */
 /* fcntl has two words for a lock that is held. Before there is a file EACCES means what it says. */
-static int tseed_state_lock_is_held(const tseed_state_lock_t *lock, apr_status_t rv)
+static int state_lock_is_held(const tseed_state_lock_t *lock, apr_status_t rv)
 {
     return lock->file && (APR_STATUS_IS_EAGAIN(rv) || APR_STATUS_IS_EACCES(rv));
 }
@@ -103,9 +103,9 @@ static apr_status_t open_state(tseed_parts_t *parts)
 static apr_status_t try_for_role(tseed_start_t *start)
 {
     tseed_parts_t *parts = start->parts;
-    apr_status_t rv = tseed_state_lock_take(start->lock, parts->context->pool);
+    apr_status_t rv = state_lock_take(start->lock, parts->context->pool);
 
-    start->is_locked_out = tseed_state_lock_is_held(start->lock, rv);
+    start->is_locked_out = state_lock_is_held(start->lock, rv);
     start->has_lock = rv == APR_SUCCESS;
     if (rv == APR_SUCCESS) {
         tseed_integrity_check_begin(parts->integrity_check);

@@ -147,7 +147,7 @@ static const char *fill(void *baton, const char *name, apr_pool_t *pool)
 
 /* The address of a single tile. The key TILEMATRIXSET defaults to the grid set's name, TILEMATRIX
  * to the level; {gridset} and {z} in their values stand for these. In `pool`. */
-static const char *tseed_wmts_url(const tseed_ask_t *ask, apr_pool_t *pool)
+static const char *wmts_url(const tseed_ask_t *ask, apr_pool_t *pool)
 {
     apr_table_t *query = query_of(ask, pool);
     const char *wrong;
@@ -280,7 +280,7 @@ static const char *check_address(const char *url, const tseed_layer_t *layer, ap
 
 /* Checks addresses and keys of a layer's source; the filters are there already. NULL or a sentence.
  * Configuration phase. */
-static const char *tseed_wmts_check(const tseed_layer_t *layer, apr_pool_t *pool)
+static const char *wmts_check(const tseed_layer_t *layer, apr_pool_t *pool)
 {
     const tseed_source_t *source = &layer->source;
     const char *problem = check_keys(source->parameters, pool);
@@ -387,7 +387,7 @@ static const char *xyz_fill(void *baton, const char *name, apr_pool_t *pool)
 }
 
 /* The address of a single tile. In `pool`. */
-static const char *tseed_xyz_url(const tseed_ask_t *ask, apr_pool_t *pool)
+static const char *xyz_url(const tseed_ask_t *ask, apr_pool_t *pool)
 {
     tseed_ask_t copy = *ask;
     const char *wrong;
@@ -443,7 +443,7 @@ static const char *check_template(const char *url, const tseed_layer_t *layer, a
 
 /* Checks the templates of a layer, whose filters are there already. NULL or a sentence.
  * Configuration phase. */
-static const char *tseed_xyz_check(const tseed_layer_t *layer, apr_pool_t *pool)
+static const char *xyz_check(const tseed_layer_t *layer, apr_pool_t *pool)
 {
     const tseed_source_t *source = &layer->source;
     const char *problem = NULL;
@@ -472,8 +472,8 @@ static const struct {
     const char *(*url)(const tseed_ask_t *ask, apr_pool_t *pool);
 } kinds[] = {
     [TSEED_SOURCE_WMS] = {0, check_wms, tseed_wms_url},
-    [TSEED_SOURCE_XYZ] = {1, tseed_xyz_check, tseed_xyz_url},
-    [TSEED_SOURCE_WMTS] = {1, tseed_wmts_check, tseed_wmts_url},
+    [TSEED_SOURCE_XYZ] = {1, xyz_check, xyz_url},
+    [TSEED_SOURCE_WMTS] = {1, wmts_check, wmts_url},
 };
 
 int tseed_source_is_tiled(const tseed_source_t *source)

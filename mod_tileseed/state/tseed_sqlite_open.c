@@ -391,8 +391,8 @@ static int count(tseed_database_t *db, const char *sql, apr_pool_t *scratch)
  * configuration from the file `damaged`, of this version or an older one. *tasks and *quota say how
  * many were copied. Rows that can't be read are no failure. A full disk, a locked database, or a
  * file that can't be opened is a failure: then the damaged file must not be given up. */
-static apr_status_t tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const char *damaged,
-                                  int64_t last, apr_pool_t *scratch)
+static apr_status_t salvage_from(tseed_database_t *db, int *tasks, int *quota, const char *damaged,
+                                 int64_t last, apr_pool_t *scratch)
 {
     salvage_t salvage = {.db = db};
     const char *attach = apr_psprintf(scratch, "ATTACH DATABASE '%s' AS damaged",
@@ -537,8 +537,8 @@ static apr_status_t make_fresh(tseed_database_t *db, const char *fresh, const ch
     db->path = fresh;
     rv = open_file(db, &version);
     if (rv == APR_SUCCESS) {
-        rv = tseed_salvage(db, tasks, quota, damaged, mark.id > 0 ? mark.id : INT64_MAX,
-                           db->scratch);
+        rv =
+            salvage_from(db, tasks, quota, damaged, mark.id > 0 ? mark.id : INT64_MAX, db->scratch);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_sqlite_finish(db, db->scratch);

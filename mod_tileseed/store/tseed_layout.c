@@ -238,7 +238,7 @@ static const tseed_field_t fields[] = {
 };
 
 /* The field of that name; NULL: the placeholder is no field. Static storage. */
-static const tseed_field_t *tseed_field_find(const token_t *token)
+static const tseed_field_t *field_find(const token_t *token)
 {
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         if (token_is(token, fields[i].name)) {
@@ -278,26 +278,26 @@ static int estimated_digits(int64_t value)
 /* Values and digits */
 
 /* How many neighbours of a coordinate the field prints alike, at a level. */
-static int64_t tseed_field_divisor(const tseed_field_t *field, int z)
+static int64_t field_divisor(const tseed_field_t *field, int z)
 {
     return field->divisor ? field->divisor : level_half(z);
 }
 
 /* Turns a row over: from the bottom to from the top, or back. */
-static int64_t tseed_field_turn_row(const tseed_gridset_t *gridset, int z, int64_t y)
+static int64_t field_turn_row(const tseed_gridset_t *gridset, int z, int64_t y)
 {
     return gridset->rows[z] - 1 - y;
 }
 
 /* The number that a field prints of a tile; `y` from the bottom. Not of a quadkey. */
-static int64_t tseed_field_value(const tseed_field_t *field, const tseed_gridset_t *gridset, int z,
-                                 int64_t x, int64_t y)
+static int64_t field_value(const tseed_field_t *field, const tseed_gridset_t *gridset, int z,
+                           int64_t x, int64_t y)
 {
     const int64_t coordinates[] = {[TSEED_AXIS_Z] = z,
                                    [TSEED_AXIS_X] = x,
                                    [TSEED_AXIS_BOTTOM] = y,
-                                   [TSEED_AXIS_TOP] = tseed_field_turn_row(gridset, z, y)};
-    int64_t value = coordinates[field->axis] / tseed_field_divisor(field, z);
+                                   [TSEED_AXIS_TOP] = field_turn_row(gridset, z, y)};
+    int64_t value = coordinates[field->axis] / field_divisor(field, z);
 
     return field->modulus ? value % field->modulus : value;
 }
@@ -320,7 +320,7 @@ static size_t print_digits(char *out, int width, int64_t value, int base)
 
 /* Writes such a number as the field does, at most TSEED_FIELD_LONGEST digits and a NUL. Returns the
  * length without the NUL. */
-static size_t tseed_field_print(char *out, const tseed_field_t *field, int z, int64_t value)
+static size_t field_print(char *out, const tseed_field_t *field, int z, int64_t value)
 {
     int zeros;
 
@@ -339,7 +339,7 @@ static size_t tseed_field_print(char *out, const tseed_field_t *field, int z, in
 /* Writes a tile's quadkey, likewise; `row` from the top. */
 /* Bing's: a digit a level from the coarsest on, bit 0 the column's, bit 1 the row's from the top.
  */
-static size_t tseed_field_print_quadkey(char *out, int z, int64_t column, int64_t row)
+static size_t field_print_quadkey(char *out, int z, int64_t column, int64_t row)
 {
     for (int level = 0; level < z; level++) {
         int bit = z - 1 - level;
@@ -357,7 +357,7 @@ typedef struct {
 } tseed_part_t;
 
 /* The first part of a component; the parts of the component before it end there. */
-static inline const tseed_part_t *tseed_layout_parts(const tseed_pattern_t *pattern, int depth)
+static inline const tseed_part_t *layout_parts(const tseed_pattern_t *pattern, int depth)
 {
     int first = depth > 0 ? APR_ARRAY_IDX(pattern->ends, depth - 1, int) : 0;
 
@@ -400,7 +400,7 @@ static void narrow_axis(int64_t *lowest, int64_t *highest, int64_t from, int64_t
 static void narrow_field(int64_t *lowest, int64_t *highest, const tseed_field_t *field, int z,
                          int64_t value)
 {
-    int64_t divisor = tseed_field_divisor(field, z);
+    int64_t divisor = field_divisor(field, z);
     int64_t base = field->modulus ? *lowest - *lowest % (divisor * field->modulus) : 0;
 
     if (value > (INT64_MAX - base) / divisor - 1) {
@@ -420,7 +420,7 @@ static int narrow_number(tseed_range_t *range, const tseed_pattern_t *pattern,
     if (!read_number(&value, at, field->style == TSEED_HEXADECIMAL ? 16 : 10)) {
         return 0;
     }
-    if (tseed_field_print(printed, field, range->z, value) != (size_t)(*at - start)) {
+    if (field_print(printed, field, range->z, value) != (size_t)(*at - start)) {
         return 0; /* not as many zeros as the layout has: somebody else's file */
     }
     switch (field->axis) {
@@ -428,7 +428,7 @@ static int narrow_number(tseed_range_t *range, const tseed_pattern_t *pattern,
         narrow_field(&range->minx, &range->maxx, field, range->z, value);
         break;
     case TSEED_AXIS_TOP:
-        value = tseed_field_turn_row(pattern->gridset, range->z, value);
+        value = field_turn_row(pattern->gridset, range->z, value);
         narrow_axis(&range->miny, &range->maxy, value, value);
         break;
     case TSEED_AXIS_BOTTOM:
@@ -454,7 +454,7 @@ static int narrow_quadkey(tseed_range_t *range, const tseed_pattern_t *pattern, 
         row = row << 1 | digit >> 1;
         (*at)++;
     }
-    row = tseed_field_turn_row(pattern->gridset, range->z, row);
+    row = field_turn_row(pattern->gridset, range->z, row);
     narrow_axis(&range->minx, &range->maxx, column, column);
     narrow_axis(&range->miny, &range->maxy, row, row);
     return 1;
@@ -478,9 +478,9 @@ static int narrow_part(tseed_range_t *range, const tseed_pattern_t *pattern,
 int tseed_layout_narrow(tseed_range_t *range, const tseed_pattern_t *pattern, int depth,
                         const char *name)
 {
-    const tseed_part_t *end = tseed_layout_parts(pattern, depth + 1);
+    const tseed_part_t *end = layout_parts(pattern, depth + 1);
 
-    for (const tseed_part_t *part = tseed_layout_parts(pattern, depth); part < end; part++) {
+    for (const tseed_part_t *part = layout_parts(pattern, depth); part < end; part++) {
         if (!narrow_part(range, pattern, part, &name)) {
             return 0;
         }
@@ -491,12 +491,12 @@ int tseed_layout_narrow(tseed_range_t *range, const tseed_pattern_t *pattern, in
 void tseed_layout_cell(int64_t *columns, int64_t *rows, const tseed_pattern_t *pattern, int depth,
                        int z)
 {
-    const tseed_part_t *end = tseed_layout_parts(pattern, depth + 1);
+    const tseed_part_t *end = layout_parts(pattern, depth + 1);
 
     *columns = *rows = INT64_MAX;
-    for (const tseed_part_t *part = tseed_layout_parts(pattern, 0); part < end; part++) {
+    for (const tseed_part_t *part = layout_parts(pattern, 0); part < end; part++) {
         if (part->field && part->field->axis != TSEED_AXIS_Z) {
-            int64_t divisor = tseed_field_divisor(part->field, z);
+            int64_t divisor = field_divisor(part->field, z);
             int both = part->field->axis == TSEED_AXIS_QUADKEY;
 
             if ((both || part->field->axis == TSEED_AXIS_X) && divisor < *columns) {
@@ -610,7 +610,7 @@ static tseed_part_t part_of(const token_t *token, const tseed_tileset_t *tileset
     tseed_part_t part = {NULL, token->text, token->length};
 
     if (token->kind == TOKEN_PLACEHOLDER) {
-        part.field = tseed_field_find(token);
+        part.field = field_find(token);
         part.text = part.field ? "" : resolve(token, tileset, pool);
         part.length = strlen(part.text);
     }
@@ -681,9 +681,9 @@ size_t tseed_layout_longest(const tseed_pattern_t *pattern)
 
 static int component_holds(const tseed_pattern_t *pattern, int depth, int level)
 {
-    const tseed_part_t *end = tseed_layout_parts(pattern, depth + 1);
+    const tseed_part_t *end = layout_parts(pattern, depth + 1);
 
-    for (const tseed_part_t *part = tseed_layout_parts(pattern, depth); part < end; part++) {
+    for (const tseed_part_t *part = layout_parts(pattern, depth); part < end; part++) {
         if (part->field && (part->field->axis == TSEED_AXIS_Z) == level) {
             return 1;
         }
@@ -712,19 +712,18 @@ int tseed_layout_level_depth(const tseed_pattern_t *pattern)
 size_t tseed_layout_name(char *name, const tseed_pattern_t *pattern, int depth, int z, int64_t x,
                          int64_t y)
 {
-    const tseed_part_t *end = tseed_layout_parts(pattern, depth + 1);
+    const tseed_part_t *end = layout_parts(pattern, depth + 1);
     char *out = name;
 
-    for (const tseed_part_t *part = tseed_layout_parts(pattern, depth); part < end; part++) {
+    for (const tseed_part_t *part = layout_parts(pattern, depth); part < end; part++) {
         if (!part->field) {
             memcpy(out, part->text, part->length);
             out += part->length;
         } else if (part->field->axis == TSEED_AXIS_QUADKEY) {
-            out +=
-                tseed_field_print_quadkey(out, z, x, tseed_field_turn_row(pattern->gridset, z, y));
+            out += field_print_quadkey(out, z, x, field_turn_row(pattern->gridset, z, y));
         } else {
-            out += tseed_field_print(out, part->field, z,
-                                     tseed_field_value(part->field, pattern->gridset, z, x, y));
+            out += field_print(out, part->field, z,
+                               field_value(part->field, pattern->gridset, z, x, y));
         }
     }
     *out = '\0';

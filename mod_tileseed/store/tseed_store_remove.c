@@ -284,7 +284,7 @@ static apr_status_t walk_folder(tseed_scan_t *scan, tseed_scan_folder_t *folder)
 }
 
 /* Symbolic links to directories are not followed. APR_EINTR: `stop` said so. */
-static apr_status_t tseed_scan_run(tseed_scan_t *scan, const tseed_range_t *range)
+static apr_status_t scan_run(tseed_scan_t *scan, const tseed_range_t *range)
 {
     tseed_scan_folder_t root = {.range = *range};
     apr_status_t rv;
@@ -384,7 +384,7 @@ apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range
                          .baton = (void *)visitor,
                          .leftovers_before = tseed_leftover_before()};
 
-    return tseed_scan_run(&scan, range);
+    return scan_run(&scan, range);
 }
 
 /* The effect that a tile has by being there: the opposite of its loss. */
@@ -433,7 +433,7 @@ apr_status_t tseed_store_count(tseed_effect_t *sum, int64_t *oldest, tseed_store
     apr_status_t rv;
 
     *sum = (tseed_effect_t){0};
-    rv = tseed_scan_run(&scan, range);
+    rv = scan_run(&scan, range);
     if (oldest) {
         *oldest = count.oldest;
     }
@@ -464,7 +464,7 @@ apr_status_t tseed_store_walk(tseed_store_t *store, int first, int last,
     for (int z = first; z <= last && rv == APR_SUCCESS; z++) {
         tseed_range_t level = tseed_layout_level(store->pattern, z);
 
-        rv = tseed_scan_run(&scan, &level);
+        rv = scan_run(&scan, &level);
     }
     return rv;
 }

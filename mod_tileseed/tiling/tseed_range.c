@@ -8,7 +8,7 @@
 
 #include <apr_strings.h>
 
-/* The gutter, cut at the grid set's edges. */
+/* ---- gutters, cut at the grid set's edges ---- */
 
 /* No more than the pixels of so many tiles; tiles are at least a pixel wide. */
 static int within(int gutter, int64_t tiles, int tile_pixels)
@@ -32,7 +32,7 @@ tseed_margin_t tseed_margin_of(const tseed_gridset_t *gridset, const tseed_range
     };
 }
 
-/* Halving: tiles and the four tiles that cover each of them. */
+/* ---- halving: tiles and the four tiles that cover each of them ---- */
 
 #define SLACK 0.01 /* of a pixel, over the whole level */
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Every cmocka test is registered, in the one group of its program, under a speaking name, and
-Makefile.am builds the program: what no list names would never run."""
+Makefile.am builds the program and names each file of Python below tests/: what no list names would
+never run, or not be shipped."""
 import re
 
 import lint
@@ -40,7 +41,9 @@ def check(tree):
         complaints += check_file(path, lint.blank_code(text))
         if path[:-2] not in listed:
             complaints.append(f'{path}: Makefile.am builds no such program')
-    return complaints
+    named = set(tree['Makefile.am'].split())
+    return complaints + [f'{path}: Makefile.am does not name it' for path in tree
+                         if re.fullmatch(r'tests/.*\.py', path) and path not in named]
 
 
 def program(registered, groups=1, name='test_sum__adds', call=''):
@@ -55,6 +58,8 @@ def program(registered, groups=1, name='test_sum__adds', call=''):
 
 if __name__ == '__main__':
     lint.run(check, broken=[
+        ('a file of Python that no list has', {**program(['test_sum__adds']), 'tests/a/b.py': ''},
+         'does not name it'),
         ('a test that is not registered', program([]), 'registered 0 times'),
         ('a test registered in a comment only', program(['/* test_sum__adds */ x']),
          'registered 0 times'),

@@ -47,6 +47,8 @@ def check_functions(path, text):
         name = lint.function_name(head)
         if not name:
             continue
+        if name.startswith('tseed_') and re.search(r'\bstatic\b', head.split(';')[-1]):
+            complaints.append(f'{path}:{line}: {name} is static, so its name has no prefix')
         length, deepest = block.count('\n') + 1, depth_of(block)
         parameters = count_parameters(lint.FUNCTION.search(head)[2])
         for value, most, what in ((length, LINES, 'lines'), (deepest, LEVELS, 'levels'),
@@ -85,6 +87,7 @@ if __name__ == '__main__':
          'has 5 levels'),
         ('many parameters', function('', 'int a, int b, int c, int d, int e, int f, int g'),
          'has 7 parameters'),
+        ('a prefix', {'a.c': 'static int tseed_add(void)\n{\n}\n'}, 'has no prefix'),
         ('a long file', {'a.h': 'int a;\n' * 1201}, 'more than 1200 lines'),
     ], intact=[
         ('a function at the limits', function('    step();\n' * 78, 'int (*f)(int, int), int b')),
