@@ -8,5 +8,4 @@ libtileseedctl_la_SOURCES += \
 	%D%/tseed_ctl_quota.c \
 	%D%/tseed_ctl_seed.c \
 	%D%/tseed_ctl_server.c \
-	%D%/tseed_ctl_tasks.c \
-	%D%/tseed_ctl_wait.c
+	%D%/tseed_ctl_tasks.c

@@ -36,13 +36,16 @@ typedef enum {
 /* ---- the command line (tseed_ctl_options.c) ---- */
 
 typedef struct {
+    int place; /* in the list of all verbs */
     const char *name;
     const char *arguments; /* for people: "LAYER"; in brackets: none will do; "...": one or more */
     const char *help;
+    void (*run)(void);
 } tseed_ctl_verb_t;
 
-#define TSEED_VERBS 22
-extern const tseed_ctl_verb_t tseed_ctl_verbs[TSEED_VERBS];
+/* The verbs of the files that have some; one without a name ends them. */
+extern const tseed_ctl_verb_t tseed_ctl_task_verbs[], tseed_ctl_seed_verbs[],
+    tseed_ctl_quota_verbs[], tseed_ctl_server_verbs[];
 
 /* No number counts unless the box is given. */
 typedef struct {
@@ -50,11 +53,12 @@ typedef struct {
     tseed_bounds_t box;
 } tseed_ctl_box_t;
 
-/* The pool, and what the user has given; all else is zero. Texts point into the command line; those
- * that are numbers and ids have been checked. */
+/* The pool, the verbs, and what the user has given; all else is zero. Texts point into the command
+ * line; those that are numbers and ids have been checked. */
 typedef struct {
     apr_pool_t *pool;
-    const tseed_ctl_verb_t *verb; /* NULL: none */
+    const tseed_ctl_verb_t *const *verbs; /* of each file; NULL ends them */
+    const tseed_ctl_verb_t *verb;         /* NULL: none */
     int wants_help, wants_version, is_completing;
     apr_array_header_t *arguments; /* of const char * */
     const char *lacking;           /* what the value stands for that is missing: "LAYER" */
@@ -77,7 +81,8 @@ typedef struct {
 
 extern tseed_ctl_t tseed_ctl;
 
-/* Reads words such as argv + 1 into tseed_ctl, of which only the pool stays. NULL or a sentence. */
+/* Reads words such as argv + 1 into tseed_ctl, of which only the pool and the verbs
+ * stay. NULL or a sentence. */
 const char *tseed_ctl_options_read(int count, const char *const *words);
 
 /* The argument of that index, or NULL; an entry of the parameters, or NULL. */
@@ -86,6 +91,19 @@ const apr_table_entry_t *tseed_ctl_parameter(int index);
 
 /* Whether the verb is the one of that name. */
 int tseed_ctl_verb_is(const char *name);
+
+/* Reads lines such as "server http://localhost/rest": the name of a long option without its dashes,
+ * and its value. An option that is set already stays as it is. `file` may be NULL, `name` is its
+ * name, for sentences. NULL or a sentence. */
+const char *tseed_ctl_profile_read(FILE *file, const char *name);
+
+/* NULL, or a sentence when the address is none of a REST interface or holds a password. */
+const char *tseed_ctl_server_check(const char *url);
+
+/* The seed request that the user's words describe, whose box is in units of the grid set: as a
+ * document, and as what stands behind the question mark. */
+const char *tseed_ctl_seed_xml(void);
+const char *tseed_ctl_seed_query(void);
 
 /* Prints the help of a verb, or of all (NULL). */
 void tseed_ctl_help(const tseed_ctl_verb_t *verb);
@@ -120,14 +138,6 @@ typedef struct {
  * the machine can read. */
 void tseed_ctl_profile(void);
 
-/* Reads lines such as "server http://localhost/rest": the name of a long option without its dashes,
- * and its value. An option that is set already stays as it is. `file` may be NULL, `name` is its
- * name, for sentences. NULL or a sentence. */
-const char *tseed_ctl_profile_read(FILE *file, const char *name);
-
-/* NULL, or a sentence when the address is none of a REST interface or holds a password. */
-const char *tseed_ctl_server_check(const char *url);
-
 /* Sends a request and waits for the answer. Redirects are not followed: they would take the
  * credentials along. The second: of a method (NULL: GET), with a body of a type or without one
  * (NULL), to the path that a format makes. */
@@ -135,9 +145,6 @@ tseed_ctl_answer_t *tseed_ctl_ask(const tseed_ctl_request_t *request);
 tseed_ctl_answer_t *tseed_ctl_send(const char *method, const char *type, const char *body,
                                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 #define tseed_ctl_get(...) tseed_ctl_send(NULL, NULL, NULL, __VA_ARGS__)
-
-/* A name as a segment of a path or as a value of a query. */
-const char *tseed_ctl_segment(const char *name);
 
 /* The code of an answer; says what is wrong, if anything is. The second ends then. */
 tseed_ctl_exit_t tseed_ctl_refused(const tseed_ctl_answer_t *answer);
@@ -197,9 +204,11 @@ void tseed_ctl_confirm(const char *question, const char *what, const char *done)
  * Ctrl-C. */
 const char *tseed_ctl_ask_password(const char *prompt);
 
-/* A text by a format; an element of XML with a text. */
+/* A text by a format; an element of XML with a text; a name as a segment of a path or as a value of
+ * a query. */
 const char *tseed_ctl_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *tseed_ctl_element(const char *name, const char *text);
+const char *tseed_ctl_segment(const char *name);
 
 /* A share: "61.3 %". It is cut and not rounded, so that 100.0 % means all. */
 const char *tseed_ctl_share(int64_t part, int64_t whole);
@@ -226,9 +235,9 @@ void tseed_ctl_print_table(json_object *list, const char *const *columns, const 
  * older than this client. */
 
 /* Reads a document, which must be an object, from a text that ends with a NUL. NULL: *problem is a
- * sentence. The second: at least how much memory it takes when it is read. */
+ * sentence; so a document ends that would take more than TSEED_CTL_MEMORY_MAX when it is read. */
+#define TSEED_CTL_MEMORY_MAX ((size_t)256 << 20)
 json_object *tseed_ctl_json_read(const char *text, size_t length, const char **problem);
-size_t tseed_ctl_json_memory(const char *text, size_t length);
 
 /* The rows of a status list {"long-array-array":[[processed,all,,id,state],...]} as a list of tasks
  * with five members; NULL: the document is something else. */
@@ -249,37 +258,19 @@ json_object *tseed_ctl_entry(json_object *object, const char *list, size_t index
 json_object *tseed_ctl_find(json_object *object, const char *list, const char *member,
                             const char *name);
 
-/* ---- verbs, and one for another ---- */
-
-/* tseed_ctl_server.c, _tasks.c, _seed.c, _wait.c and _quota.c. */
-void tseed_ctl_run_layers(void), tseed_ctl_run_ask_again(void), tseed_ctl_run_unlisted(void),
-    tseed_ctl_run_hosts(void), tseed_ctl_run_drain(void), tseed_ctl_run_check(void),
-    tseed_ctl_run_metrics(void), tseed_ctl_run_status(void), tseed_ctl_run_tasks(void),
-    tseed_ctl_run_show(void), tseed_ctl_run_kill(void), tseed_ctl_run_failures(void),
-    tseed_ctl_run_seed(void), tseed_ctl_run_estimate(void), tseed_ctl_run_retry(void),
-    tseed_ctl_run_wait(void), tseed_ctl_run_quota(void), tseed_ctl_run_reconcile(void),
-    tseed_ctl_run_coverage(void);
-
-/* The seed request that the user's words describe, whose box is in units of the grid set: as a
- * document, and as what stands behind the question mark. tseed_ctl_seed.c. */
-const char *tseed_ctl_seed_xml(void);
-const char *tseed_ctl_seed_query(void);
+/* ---- tasks, for those who wait (tseed_ctl_tasks.c) ---- */
 
 /* A box in degrees as a box of a system that is longitude and latitude or web mercator, or
- * (is_back) the reverse. 0, or -1: the system is another one. tseed_ctl_seed.c. */
+ * (is_back) the reverse. 0, or -1: the system is another one. */
 int tseed_ctl_project(tseed_bounds_t *to, int64_t srs, const tseed_bounds_t *from, int is_back);
 
 /* How far a task is, in one line: "z14  61.3 %  1.37M/2.24M tiles  412/s  ETA 35 min  failed 2
  * (HTTP 500)"; the level only where the document has `levels`. `cause` is why metatiles failed, or
- * NULL. And how it ended: "task 7 done: 341 tiles, 329 made, 12 skipped; ...". tseed_ctl_wait.c. */
+ * NULL. And how it ended: "task 7 done: 341 tiles, 329 made, 12 skipped; ...". */
 const char *tseed_ctl_progress(json_object *task, const char *cause);
 const char *tseed_ctl_result(json_object *task);
 
-/* Whether the task waits for the disk quota, or for room on the disk. tseed_ctl_wait.c. */
+/* Whether the task waits for the disk quota, or for room on the disk. */
 int tseed_ctl_is_at_quota(json_object *task);
-
-/* Waits for the end of a task, or until nothing is listed for a layer, on a server that gives its
- * tasks no numbers. Whether that was well; or it ends. tseed_ctl_wait.c. */
-tseed_ctl_exit_t tseed_ctl_wait_for(const char *task, const char *layer);
 
 #endif

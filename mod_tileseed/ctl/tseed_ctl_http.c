@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "ctl/tseed_ctl.h"
 #include "protocol/tseed_document.h"
@@ -41,42 +40,6 @@ static const char *below_home(const char *name)
     return home && *home ? tseed_ctl_format("%s/%s", home, name) : NULL;
 }
 
-static void set(const char **to, const char *value)
-{
-    *to = !*to && value && *value ? value : *to;
-}
-
-const char *tseed_ctl_profile_read(FILE *file, const char *name)
-{
-    static const struct {
-        const char *name, **to;
-    } known[] = {{"server", &tseed_ctl.server},
-                 {"user", &tseed_ctl.user},
-                 {"netrc-file", &tseed_ctl.netrc_file},
-                 {"cacert", &tseed_ctl.cacert},
-                 {"unix-socket", &tseed_ctl.unix_socket}};
-    char line[LINE_SIZE];
-
-    while (file && fgets(line, sizeof(line), file)) {
-        const char *whole = tseed_text_trim(line, strlen(line), tseed_ctl.pool);
-        const char *word = tseed_ctl_format("%.*s", (int)strcspn(whole, " \t"), whole);
-        const char *value = whole + strlen(word) + strspn(whole + strlen(word), " \t");
-        size_t i = 0;
-
-        while (i < 5 && strcmp(known[i].name, word) != 0) {
-            i++;
-        }
-        if (i < 5 && *value) {
-            set(known[i].to, value);
-        } else if (*whole && *whole != '#') {
-            return tseed_ctl_format("%s: '%s' is not known; lines such as 'server URL' and "
-                                    "'user NAME' are",
-                                    name, whole);
-        }
-    }
-    return NULL;
-}
-
 static void read_settings(const char *path)
 {
     FILE *file = path ? fopen(path, "re") : NULL;
@@ -88,21 +51,6 @@ static void read_settings(const char *path)
     if (problem) {
         tseed_ctl_misuse("%s", problem);
     }
-}
-
-const char *tseed_ctl_server_check(const char *url)
-{
-    const char *host = strstr(url, "://");
-
-    if (!host || (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)) {
-        return tseed_ctl_format("'%s' is no address of a REST interface; http://localhost/rest is",
-                                url);
-    }
-    host += 3;
-    return memchr(host, '@', strcspn(host, "/?#"))
-               ? "an address holds no user and no password; use -u USER or ~/.netrc"
-           : url[strcspn(url, "?# \t")] ? "an address of a REST interface has no query"
-                                        : NULL;
 }
 
 /* ---- credentials ---- */
@@ -177,13 +125,15 @@ static apr_status_t close_curl(void *data)
 
 void tseed_ctl_profile(void)
 {
-    const char *problem;
+    const char *problem, *url = getenv("TILESEED_URL");
     size_t length;
 
-    set(&tseed_ctl.server, getenv("TILESEED_URL"));
+    if (!tseed_ctl.server) {
+        tseed_ctl.server = url && *url ? url : NULL;
+    }
     read_settings(below_home(".config/tileseed.conf"));
     read_settings(SYSTEM_FILE);
-    set(&tseed_ctl.server, USUAL_URL);
+    tseed_ctl.server = tseed_ctl.server ? tseed_ctl.server : USUAL_URL;
     for (length = strlen(tseed_ctl.server); length && tseed_ctl.server[length - 1] == '/';) {
         length--;
     }
@@ -424,20 +374,6 @@ tseed_ctl_answer_t *tseed_ctl_send(const char *method, const char *type, const c
     request.path = apr_pvsprintf(tseed_ctl.pool, format, arguments);
     va_end(arguments);
     return tseed_ctl_ask(&request);
-}
-
-const char *tseed_ctl_segment(const char *name)
-{
-    char *segment = apr_palloc(tseed_ctl.pool, 3 * strlen(name) + 1), *to = segment;
-
-    for (; *name; name++) {
-        const unsigned char c = (unsigned char)*name;
-        const int is_plain = tseed_ascii_is_alnum(c) || strchr("-._~:,", c);
-
-        to += sprintf(to, is_plain ? "%c" : "%%%02X", c);
-    }
-    *to = '\0';
-    return segment;
 }
 
 /* ---- answers that a verb can't go on without ---- */

@@ -11,17 +11,6 @@
 /* As the word before an unfinished command line. */
 #define COMPLETE "--complete"
 
-/* In the order of the verbs. */
-static void (*const runs[TSEED_VERBS])(void) = {
-    tseed_ctl_run_layers,   tseed_ctl_run_status,    tseed_ctl_run_tasks,
-    tseed_ctl_run_seed,     tseed_ctl_run_seed,      tseed_ctl_run_seed,
-    tseed_ctl_run_estimate, tseed_ctl_run_show,      tseed_ctl_run_wait,
-    tseed_ctl_run_kill,     tseed_ctl_run_failures,  tseed_ctl_run_retry,
-    tseed_ctl_run_quota,    tseed_ctl_run_reconcile, tseed_ctl_run_ask_again,
-    tseed_ctl_run_unlisted, tseed_ctl_run_coverage,  tseed_ctl_run_hosts,
-    tseed_ctl_run_drain,    tseed_ctl_run_drain,     tseed_ctl_run_metrics,
-    tseed_ctl_run_check};
-
 /* Prints what the last word may become. Whatever is wrong, it says nothing, and it asks nothing:
  * there is no terminal for it. */
 static void complete(int count, const char *const *words)
@@ -73,12 +62,17 @@ static void begin(int count, const char *const *words)
         puts("tileseedctl " TSEED_VERSION);
     } else {
         tseed_ctl_profile();
-        runs[tseed_ctl.verb - tseed_ctl_verbs]();
+        tseed_ctl.verb->run();
     }
 }
 
 int main(int argc, char **argv)
 {
+    static const tseed_ctl_verb_t *const verbs[] = {tseed_ctl_task_verbs, tseed_ctl_seed_verbs,
+                                                    tseed_ctl_quota_verbs, tseed_ctl_server_verbs,
+                                                    NULL};
+
+    tseed_ctl.verbs = verbs;
     if (apr_initialize() != APR_SUCCESS || apr_pool_create(&tseed_ctl.pool, NULL) != APR_SUCCESS) {
         return TSEED_CTL_NO_ANSWER;
     }

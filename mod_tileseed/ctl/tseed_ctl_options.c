@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The rows of verbs and options, and what is made of them: the reader of a command line, help, and
- * completion. An option stands before or behind the verb; one letter may mean different things
- * behind different verbs (-n).
- *
- * argp reads twice: up to the verb with the options of all verbs, from the verb on with those of
- * the verb too. Its own complaints are off, because they do not know verbs. */
+/* The rows of options, and what is made of them and of the verbs: the reader of a command line and
+ * of profiles, help, completion, and the request that seeds. An option stands before or behind the
+ * verb; one letter may mean different things behind different verbs (-n). */
 #include <apr_strings.h>
 #include <argp.h>
-#include <errno.h>
+#include <getopt.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
 #include "ctl/tseed_ctl.h"
+
+#define VERBS_MAX 64
+#define LINE_SIZE 4096 /* of a profile */
 
 /* The verbs that take an option, by name. */
 #define ALL      ""
@@ -21,32 +21,6 @@
 #define ASKS     REQUESTS "coverage "
 #define STARTS   SEEDS "retry "
 #define WAITS    STARTS "wait "
-
-const tseed_ctl_verb_t tseed_ctl_verbs[TSEED_VERBS] = {
-    {"layers", "", "list layers, grid sets, formats and parameters"},
-    {"status", "[LAYER]", "list the tasks under way"},
-    {"tasks", "", "list tasks, ended ones too, the newest first"},
-    {"seed", "LAYER", "make the tiles that are missing"},
-    {"reseed", "LAYER", "make all tiles again"},
-    {"truncate", "LAYER", "remove tiles"},
-    {"estimate", "LAYER", "tell what a request would take"},
-    {"show", "ID", "show one task"},
-    {"wait", "ID...", "wait until tasks have ended"},
-    {"kill", "[ID...|LAYER]", "end tasks"},
-    {"failures", "ID", "list the metatiles that failed, and why"},
-    {"retry", "ID", "try the failed metatiles of a task again"},
-    {"quota", "[get|set NAME=VALUE...|usage|forget ID|remove ID]",
-     "show or change the disk quota, show what the cache takes"},
-    {"reconcile", "", "compare the books with the disk"},
-    {"ask-again", "LAYER", "ask the upstreams of a layer at once"},
-    {"drop-unlisted", "LAYER", "remove tile sets that requests made with values not listed"},
-    {"coverage", "LAYER", "draw which tiles of a level are there"},
-    {"hosts", "", "list the hosts that share the database"},
-    {"drain", "HOST", "have a host give its work to another"},
-    {"undrain", "HOST", "let a host take work again"},
-    {"metrics", "", "print the metrics for Prometheus"},
-    {"check", "", "check the server for Nagios or Icinga"},
-};
 
 /* ---- readers of values: NULL, or a sentence ---- */
 
@@ -197,7 +171,7 @@ static const row_t rows[] = {
 };
 #define ROWS ((int)(sizeof(rows) / sizeof(*rows)))
 
-/* What argp calls an option: its letter, or a number that is no letter. */
+/* The option's letter, or a number that is no letter. */
 static int key_of(const row_t *row)
 {
     return row->letter ? row->letter : 256 + (int)(row - rows);
@@ -209,42 +183,41 @@ static int fits(const row_t *row, const tseed_ctl_verb_t *verb)
     return !*row->verbs || (verb && strstr(row->verbs, verb->name));
 }
 
-/* The row of a key, or of a name, that the verb takes; NULL: there is none. */
-static const row_t *find_row(int key, const char *name)
+/* The row of a key that the verb takes; NULL: there is none. */
+static const row_t *find_row(int key)
 {
     for (const row_t *row = rows; row < rows + ROWS; row++) {
-        if (fits(row, tseed_ctl.verb) &&
-            (key ? key_of(row) == key : strcmp(row->name, name) == 0)) {
+        if (fits(row, tseed_ctl.verb) && key_of(row) == key) {
             return row;
         }
     }
     return NULL;
 }
 
-/* ---- the reader ---- */
-
-typedef struct {
-    int verb_at; /* the index of the verb in argv */
-    int at;      /* the index of the word that argp was at when it last called */
-    const char *problem;
-} reader_t;
-
-/* What getopt could not read: the word that it has just passed, or a letter with others behind it,
- * in the word that it is at. */
-static const char *find_fault(const reader_t *reader, const struct argp_state *state)
+/* The verb of that index, of all files; NULL: there are no more. */
+static const tseed_ctl_verb_t *verb_at(int index)
 {
-    const char *word = state->argv[state->next > reader->at ? state->next - 1 : state->next];
-    const char *option = tseed_ctl_format("%.*s", (int)strcspn(word, "="), word);
-    const row_t *row = find_row(0, option + 2);
-
-    for (const char *letter = word + 1; word[1] != '-' && *letter; letter++) {
-        option = tseed_ctl_format("-%c", *letter);
-        row = find_row(*letter, NULL);
-        if (!row || row->value) {
-            break;
+    for (const tseed_ctl_verb_t *const *file = tseed_ctl.verbs; *file; file++) {
+        for (const tseed_ctl_verb_t *verb = *file; verb->name; verb++) {
+            if (index-- == 0) {
+                return verb;
+            }
         }
     }
-    if (row && row->value) {
+    return NULL;
+}
+
+/* ---- the reader: NULL, or a sentence ---- */
+
+/* What getopt could not read; `word` is the one that it has just passed. */
+static const char *find_fault(int is_lacking, const char *word)
+{
+    const row_t *row = find_row(optopt);
+    const char *option = optopt && optopt < 256
+                             ? tseed_ctl_format("-%c", optopt)
+                             : tseed_ctl_format("%.*s", (int)strcspn(word, "="), word);
+
+    if (is_lacking) {
         tseed_ctl.lacking = row->value;
         return tseed_ctl_format("--%s needs a value: %s", row->name, row->value);
     }
@@ -254,66 +227,43 @@ static const char *find_fault(const reader_t *reader, const struct argp_state *s
                : tseed_ctl_format("%s is no option, or must stand behind its verb", option);
 }
 
-/* The verb, with which the first reading ends, or an argument of the verb. */
-static error_t take_argument(reader_t *reader, const char *word, struct argp_state *state)
+static const char *take_option(const row_t *row)
 {
-    if (tseed_ctl.verb) {
-        APR_ARRAY_PUSH(tseed_ctl.arguments, const char *) = word;
-        return 0;
-    }
-    for (int i = 0; i < TSEED_VERBS; i++) {
-        if (strcmp(tseed_ctl_verbs[i].name, word) == 0) {
-            tseed_ctl.verb = &tseed_ctl_verbs[i];
-            reader->verb_at = state->next - 1;
-            state->next = state->argc;
-            return 0;
-        }
-    }
-    reader->problem = tseed_ctl_format("'%s' is no verb; tileseedctl --help lists them", word);
-    return EINVAL;
-}
+    const char *problem = row->read ? row->read(row->to, optarg) : NULL;
 
-/* argp calls it for each word, and when it has stopped at a word. */
-static error_t take(int key, char *text, struct argp_state *state)
-{
-    reader_t *reader = state->input;
-    const char *problem = NULL;
-    const row_t *row;
-
-    if (key == ARGP_KEY_ERROR && !reader->problem) {
-        reader->problem = find_fault(reader, state);
-    }
-    reader->at = state->next;
-    if (key == ARGP_KEY_ARG) {
-        return take_argument(reader, text, state);
-    }
-    row = find_row(key, NULL);
-    if (!row) {
-        return ARGP_ERR_UNKNOWN;
-    }
-    if (row->read) {
-        problem = row->read(row->to, text);
-    } else {
+    if (!row->read) {
         *(int *)row->to = row->number;
     }
-    if (problem) {
-        reader->problem = tseed_ctl_format("--%s: %s", row->name, problem);
-    }
-    return problem ? EINVAL : 0;
+    return problem ? tseed_ctl_format("--%s: %s", row->name, problem) : NULL;
 }
 
-/* Reads up to the verb, or from the verb on. */
-static void read_part(reader_t *reader, int argc, char **argv)
+/* Reads the words behind the first one, which is the program or the verb, up to the verb or to the
+ * end. Returns the index of the first word that is not read. */
+static int read_words(const char **problem, int argc, char **argv)
 {
-    struct argp_option options[ROWS + 1] = {{0}}, *end = options;
-    const struct argp argp = {.options = options, .parser = take};
+    struct option names[ROWS + 1] = {{0}}, *name = names;
+    char letters[2 * ROWS + 3] = "-:", *letter = letters + 2; /* words in their order; no output */
+    int key = 0;
 
     for (const row_t *row = rows; row < rows + ROWS; row++) {
         if (fits(row, tseed_ctl.verb)) {
-            *end++ = (struct argp_option){.name = row->name, .key = key_of(row), .arg = row->value};
+            *name++ = (struct option){row->name, row->value != NULL, NULL, key_of(row)};
+            letter += row->letter ? sprintf(letter, row->value ? "%c:" : "%c", row->letter) : 0;
         }
     }
-    argp_parse(&argp, argc, argv, ARGP_SILENT | ARGP_IN_ORDER, NULL, reader);
+    optind = 0; /* another argv */
+    while (!*problem && (key = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+        if (key == 1 && !tseed_ctl.verb) {
+            return optind - 1;
+        }
+        if (key == 1) {
+            APR_ARRAY_PUSH(tseed_ctl.arguments, const char *) = optarg;
+        } else {
+            *problem = strchr(":?", key) ? find_fault(key == ':', argv[optind - 1])
+                                         : take_option(find_row(key));
+        }
+    }
+    return optind;
 }
 
 /* What the first argument of a verb names: "ID...|LAYER]". */
@@ -350,19 +300,29 @@ const char *tseed_ctl_options_read(int count, const char *const *words)
 {
     apr_pool_t *pool = tseed_ctl.pool;
     char **argv = apr_pcalloc(pool, sizeof(*argv) * ((size_t)count + 2));
-    reader_t reader = {0};
+    const char *problem = NULL;
+    int at;
 
     argv[0] = apr_pstrdup(pool, "tileseedctl");
     memcpy(argv + 1, words, sizeof(*argv) * (size_t)count);
     tseed_ctl = (tseed_ctl_t){.pool = pool,
+                              .verbs = tseed_ctl.verbs,
                               .arguments = apr_array_make(pool, 4, sizeof(const char *)),
                               .parameters = apr_table_make(pool, 2)};
-    read_part(&reader, count + 1, argv);
-    if (tseed_ctl.verb && !reader.problem) {
-        read_part(&reader, count + 1 - reader.verb_at, argv + reader.verb_at);
+    at = read_words(&problem, count + 1, argv);
+    if (!problem && at <= count) {
+        for (int i = 0; (tseed_ctl.verb = verb_at(i)) && strcmp(tseed_ctl.verb->name, argv[at]);) {
+            i++;
+        }
+        if (!tseed_ctl.verb) {
+            return tseed_ctl_format("'%s' is no verb; tileseedctl --help lists them", argv[at]);
+        }
+        for (at += read_words(&problem, count + 1 - at, argv + at); at <= count; at++) {
+            APR_ARRAY_PUSH(tseed_ctl.arguments, const char *) = argv[at]; /* behind two dashes */
+        }
     }
-    if (reader.problem || tseed_ctl.wants_help || tseed_ctl.wants_version) {
-        return reader.problem;
+    if (problem || tseed_ctl.wants_help || tseed_ctl.wants_version) {
+        return problem;
     }
     if (!tseed_ctl.verb) {
         return "a verb is missing; tileseedctl --help lists them";
@@ -392,64 +352,177 @@ int tseed_ctl_verb_is(const char *name)
     return tseed_ctl.verb && strcmp(tseed_ctl.verb->name, name) == 0;
 }
 
+/* ---- profiles ---- */
+
+const char *tseed_ctl_profile_read(FILE *file, const char *name)
+{
+    char line[LINE_SIZE];
+
+    while (file && fgets(line, sizeof(line), file)) {
+        const char *whole = tseed_text_trim(line, strlen(line), tseed_ctl.pool);
+        const char *word = tseed_ctl_format("%.*s", (int)strcspn(whole, " \t"), whole);
+        const char *value = whole + strlen(word) + strspn(whole + strlen(word), " \t");
+        const row_t *row = rows;
+
+        while (row->value && strcmp(row->name, word) != 0) { /* the first have to do with it */
+            row++;
+        }
+        if (row->value && *value) {
+            *(const char **)row->to = *(const char **)row->to ? *(const char **)row->to : value;
+        } else if (*whole && *whole != '#') {
+            return tseed_ctl_format("%s: '%s' is not known; lines such as 'server URL' and "
+                                    "'user NAME' are",
+                                    name, whole);
+        }
+    }
+    return NULL;
+}
+
+const char *tseed_ctl_server_check(const char *url)
+{
+    const char *host = strstr(url, "://");
+
+    if (!host || (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)) {
+        return tseed_ctl_format("'%s' is no address of a REST interface; http://localhost/rest is",
+                                url);
+    }
+    host += 3;
+    return memchr(host, '@', strcspn(host, "/?#"))
+               ? "an address holds no user and no password; use -u USER or ~/.netrc"
+           : url[strcspn(url, "?# \t")] ? "an address of a REST interface has no query"
+                                        : NULL;
+}
+
+/* ---- the request ---- */
+
+/* Members that are one text each, by their name on the wire. */
+static const struct {
+    const char *name, **text;
+    int is_asked; /* of an estimate, behind the type */
+} members[] = {{"gridSetId", &tseed_ctl.gridset, 1},
+               {"zoomStart", &tseed_ctl.zoom_start, 1},
+               {"zoomStop", &tseed_ctl.zoom_stop, 1},
+               {"format", &tseed_ctl.format, 1},
+               {"type", &tseed_ctl.type, 0},
+               {"threadCount", &tseed_ctl.threads, 1},
+               {"totalFailuresBeforeAborting", &tseed_ctl.max_failures, 0}};
+#define MEMBERS (sizeof(members) / sizeof(*members))
+
+/* The four numbers of the box, with a text between each. */
+static const char *say_box(const char *gap)
+{
+    const tseed_bounds_t *box = &tseed_ctl.bounds.box;
+
+    return tseed_ctl_format("%s%s%s%s%s%s%s", tseed_text_number(box->minx, tseed_ctl.pool), gap,
+                            tseed_text_number(box->miny, tseed_ctl.pool), gap,
+                            tseed_text_number(box->maxx, tseed_ctl.pool), gap,
+                            tseed_text_number(box->maxy, tseed_ctl.pool));
+}
+
+/* GeoWebCache wants a number of threads. */
+const char *tseed_ctl_seed_xml(void)
+{
+    const char *xml = tseed_ctl_element("name", tseed_ctl_argument(0)), *entries = "";
+    const apr_table_entry_t *entry;
+
+    for (size_t i = 0; i < MEMBERS; i++) {
+        const char *text = *members[i].text;
+
+        xml = text ? tseed_ctl_format("%s%s", xml, tseed_ctl_element(members[i].name, text)) : xml;
+    }
+    xml = tseed_ctl.threads ? xml : tseed_ctl_format("%s<threadCount>1</threadCount>", xml);
+    for (int i = 0; (entry = tseed_ctl_parameter(i)); i++) {
+        entries = tseed_ctl_format("%s<entry>%s%s</entry>", entries,
+                                   tseed_ctl_element("string", entry->key),
+                                   tseed_ctl_element("string", entry->val));
+    }
+    if (tseed_ctl.bounds.is_given) {
+        xml = tseed_ctl_format("%s<bounds><coords><double>%s</double></coords></bounds>", xml,
+                               say_box("</double><double>"));
+    }
+    return tseed_ctl_format(*entries ? "<seedRequest>%s<parameters>%s</parameters></seedRequest>"
+                                     : "<seedRequest>%s%s</seedRequest>",
+                            xml, entries);
+}
+
+const char *tseed_ctl_seed_query(void)
+{
+    const char *query = tseed_ctl_format("type=%s", tseed_ctl.type);
+    const apr_table_entry_t *entry;
+
+    for (size_t i = 0; i < MEMBERS; i++) {
+        if (members[i].is_asked && *members[i].text) {
+            query = tseed_ctl_format("%s&%s=%s", query, members[i].name,
+                                     tseed_ctl_segment(*members[i].text));
+        }
+    }
+    if (tseed_ctl.bounds.is_given) {
+        query = tseed_ctl_format("%s&bbox=%s", query, say_box(","));
+    }
+    for (int i = 0; (entry = tseed_ctl_parameter(i)); i++) {
+        query = tseed_ctl_format("%s&parameter_%s=%s", query, tseed_ctl_segment(entry->key),
+                                 tseed_ctl_segment(entry->val));
+    }
+    return query;
+}
+
 /* ---- help and completion ---- */
 
-/* Prints a list in argp's form. Names of options have their values in them, because argp
- * would set an equals sign between. A group of its own keeps each in its place. */
-static void print_list(struct argp_option *list)
+/* Prints a heading and a list in argp's form, unless there is none. Whether there is one. */
+static int print_list(const char *heading, const struct argp_option *list)
 {
     const struct argp argp = {.options = list};
     char name[] = "tileseedctl";
 
-    for (int i = 0; list[i].name; i++) {
-        list[i].group = i + 1;
+    if (list->name) {
+        puts(heading);
+        argp_help(&argp, stdout, ARGP_HELP_LONG, name);
     }
-    argp_help(&argp, stdout, ARGP_HELP_LONG, name);
+    return list->name != NULL;
 }
 
-/* Whether there are any. */
+/* A name, and what stands behind it: argp would set an equals sign between. */
+static const char *name_with(const char *name, const char *value)
+{
+    return value && *value ? tseed_ctl_format("%s %s", name, value) : name;
+}
+
+/* A group of its own keeps each line in its place. */
 static int print_options(const tseed_ctl_verb_t *verb, int are_common)
 {
     struct argp_option list[ROWS + 1] = {{0}}, *end = list;
 
     for (const row_t *row = rows; row < rows + ROWS; row++) {
         if (fits(row, verb) && (row->verbs[0] == '\0') == are_common) {
-            *end++ = (struct argp_option){.name = tseed_ctl_format("%s%s%s", row->name,
-                                                                   row->value ? " " : "",
-                                                                   row->value ? row->value : ""),
+            *end++ = (struct argp_option){.name = name_with(row->name, row->value),
                                           .key = key_of(row),
-                                          .doc = row->help};
+                                          .doc = row->help,
+                                          .group = (int)(row - rows) + 1};
         }
     }
-    if (end > list) {
-        puts(are_common ? "options of all verbs:" : "options:");
-        print_list(list);
-    }
-    return end > list;
+    return print_list(are_common ? "options of all verbs:" : "options:", list);
 }
 
 void tseed_ctl_help(const tseed_ctl_verb_t *verb)
 {
-    struct argp_option list[TSEED_VERBS + 1] = {{0}};
+    struct argp_option list[VERBS_MAX + 1] = {{0}};
 
     if (verb) {
-        printf("usage: tileseedctl [options] %s%s%s\n\n%s\n\n", verb->name,
-               *verb->arguments ? " " : "", verb->arguments, verb->help);
+        printf("usage: tileseedctl [options] %s\n\n%s\n\n", name_with(verb->name, verb->arguments),
+               verb->help);
         if (print_options(verb, 0)) {
             putchar('\n');
         }
         print_options(verb, 1);
         return;
     }
-    for (int i = 0; i < TSEED_VERBS; i++) {
-        verb = &tseed_ctl_verbs[i];
-        list[i] =
-            (struct argp_option){.name = tseed_ctl_format("%s %s", verb->name, verb->arguments),
-                                 .flags = OPTION_DOC,
-                                 .doc = verb->help};
+    for (int i = 0; i < VERBS_MAX && (verb = verb_at(i)); i++) {
+        list[i] = (struct argp_option){.name = name_with(verb->name, verb->arguments),
+                                       .flags = OPTION_DOC,
+                                       .doc = verb->help,
+                                       .group = verb->place};
     }
-    puts("usage: tileseedctl [options] VERB [arguments]\n\nverbs:");
-    print_list(list);
+    print_list("usage: tileseedctl [options] VERB [arguments]\n\nverbs:", list);
     putchar('\n');
     print_options(NULL, 1);
     puts("\n\"tileseedctl VERB --help\" lists the options of a verb, tileseedctl(1) explains all.");
@@ -457,21 +530,21 @@ void tseed_ctl_help(const tseed_ctl_verb_t *verb)
 
 const char *tseed_ctl_complete(const char *last)
 {
-    const tseed_ctl_verb_t *verb = tseed_ctl.verb;
+    const tseed_ctl_verb_t *verb = tseed_ctl.verb, *one;
     const size_t dashes = strnlen(last, 2);
 
     if (tseed_ctl.lacking) {
         return strcmp(tseed_ctl.lacking, "LAYER") == 0 ? "LAYER" : "";
     }
-    for (int i = 0; i < ROWS && last[0] == '-'; i++) {
-        if (fits(&rows[i], verb) && strncmp("--", last, dashes) == 0 &&
-            strncmp(rows[i].name, last + dashes, strlen(last + dashes)) == 0) {
-            printf("--%s\n", rows[i].name);
+    for (const row_t *row = rows; row < rows + ROWS && last[0] == '-'; row++) {
+        if (fits(row, verb) && strncmp("--", last, dashes) == 0 &&
+            strncmp(row->name, last + dashes, strlen(last + dashes)) == 0) {
+            printf("--%s\n", row->name);
         }
     }
-    for (int i = 0; i < TSEED_VERBS && !verb && last[0] != '-'; i++) {
-        if (strncmp(tseed_ctl_verbs[i].name, last, strlen(last)) == 0) {
-            puts(tseed_ctl_verbs[i].name);
+    for (int i = 0; !verb && last[0] != '-' && (one = verb_at(i)); i++) {
+        if (strncmp(one->name, last, strlen(last)) == 0) {
+            puts(one->name);
         }
     }
     return verb && last[0] != '-' ? first_of(verb) : "";

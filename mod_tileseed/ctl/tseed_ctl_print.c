@@ -11,6 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "ctl/tseed_ctl.h"
 #include "protocol/tseed_escape.h"
@@ -35,9 +36,8 @@
 /* Deepest nesting of a document. */
 #define DEPTH_MAX 16
 
-/* What a document may take as objects, which hostile servers make of few bytes: by json-c 0.16 an
- * object takes about 800 bytes, a list 400, and any value 150. */
-#define MEMORY_MAX    ((size_t)256 << 20)
+/* What the parts of a document take in memory, of which hostile servers make many with few bytes:
+ * by json-c 0.16 an object takes about 800 bytes, a list 400, and any value 150. */
 #define OBJECT_MEMORY 800
 #define LIST_MEMORY   400
 #define VALUE_MEMORY  150
@@ -150,6 +150,20 @@ const char *tseed_ctl_format(const char *format, ...)
 const char *tseed_ctl_element(const char *name, const char *text)
 {
     return tseed_ctl_format("<%s>%s</%s>", name, tseed_escape_xml(text, tseed_ctl.pool), name);
+}
+
+const char *tseed_ctl_segment(const char *name)
+{
+    char *segment = apr_palloc(tseed_ctl.pool, 3 * strlen(name) + 1), *to = segment;
+
+    for (; *name; name++) {
+        const unsigned char c = (unsigned char)*name;
+        const int is_plain = tseed_ascii_is_alnum(c) || strchr("-._~:,", c);
+
+        to += sprintf(to, is_plain ? "%c" : "%%%02X", c);
+    }
+    *to = '\0';
+    return segment;
 }
 
 /* ---- the terminal ---- */
@@ -363,7 +377,7 @@ json_object *tseed_ctl_keep(json_object *object)
 
 /* Behind each value but the last stands a comma, or the end of its object or list. Marks within
  * texts count as well. */
-size_t tseed_ctl_json_memory(const char *text, size_t length)
+static size_t memory_of(const char *text, size_t length)
 {
     size_t memory = length;
 
@@ -387,7 +401,7 @@ json_object *tseed_ctl_json_read(const char *text, size_t length, const char **p
     if (!tokener) {
         abort(); /* no memory */
     }
-    if (tseed_ctl_json_memory(text, length) > MEMORY_MAX) {
+    if (memory_of(text, length) > TSEED_CTL_MEMORY_MAX) {
         json_tokener_free(tokener);
         *problem = "the document has too many values";
         return NULL;

@@ -177,7 +177,7 @@ static void set_quota(void)
     }
 }
 
-void tseed_ctl_run_reconcile(void)
+static void run_reconcile(void)
 {
     tseed_ctl_tell(tseed_ctl_send("POST", NULL, NULL, "diskquota/reconcile"),
                    "the reconcile has begun; tileseedctl quota usage says how far it is");
@@ -296,7 +296,7 @@ static void forget(int removes)
                            : "the tile set is forgotten; its tiles stay on the disk");
 }
 
-void tseed_ctl_run_quota(void)
+static void run_quota(void)
 {
     const char *what = tseed_ctl_argument(0) ? tseed_ctl_argument(0) : "get";
     const int removes = strcmp(what, "remove") == 0;
@@ -358,7 +358,7 @@ static void draw(json_object *document, int columns, int rows)
 }
 
 /* The books of the disk usage tell the number of the tile set. */
-void tseed_ctl_run_coverage(void)
+static void run_coverage(void)
 {
     json_object *document, *tilesets, *tileset, *cell;
     int64_t columns, rows;
@@ -390,3 +390,10 @@ void tseed_ctl_run_coverage(void)
                   tseed_ctl_fill(document, "{z}, {cell.tiles} x {cell.tiles} tiles a cell"));
     draw(document, (int)columns, (int)rows);
 }
+
+const tseed_ctl_verb_t tseed_ctl_quota_verbs[] = {
+    {13, "quota", "[get|set NAME=VALUE...|usage|forget ID|remove ID]",
+     "show or change the disk quota, show what the cache takes", run_quota},
+    {14, "reconcile", "", "compare the books with the disk", run_reconcile},
+    {17, "coverage", "LAYER", "draw which tiles of a level are there", run_coverage},
+    {0}};

@@ -1,122 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The verbs seed, reseed, truncate, retry and estimate.
+/* The verbs that start tasks and wait for them: seed, reseed, truncate, retry, estimate and wait.
  *
  * A request is sent as XML, which every GeoWebCache reads; an estimate is asked for with a query. A
  * request whose answer was lost is sent again with its Idempotency-Key, so that the two start one
  * task. GeoWebCache does not know such keys: the client sends again only after the server has
- * answered tasks.json, which GeoWebCache does not have. */
+ * answered tasks.json, which GeoWebCache does not have.
+ *
+ * A wait shows the progress in a line, and its exit code says how the tasks ended. A server that is
+ * away for a while, because httpd is restarted, is asked again. */
 #include <apr_escape.h>
 #include <apr_strings.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include "base/tseed_clock.h"
 #include "base/tseed_text.h"
 #include "ctl/tseed_ctl.h"
 
 #define SENDS_MAX 6
 
-/* Radius of the sphere that web mercator takes the earth for, in metres (EPSG:3857). */
-#define MERCATOR_RADIUS 6378137.0
-#define DEGREES         (180 / 3.14159265358979323846)
+/* Pauses between two questions grow from the first to the last: a short task is told at once. */
+#define PAUSE_FIRST (APR_USEC_PER_SEC / 5)
+#define PAUSE_LAST  (2 * APR_USEC_PER_SEC)
 
-/* Where web mercator's square ends. */
-#define LATITUDE_MAX 85.05112877980659
+/* How long a server may be silent when no --timeout says so. */
+#define SILENCE_MAX (600 * APR_USEC_PER_SEC)
 
-/* ---- the request ---- */
+#define LINES_ON_TERMINAL APR_USEC_PER_SEC
+#define LINES_ELSEWHERE   (30 * APR_USEC_PER_SEC)
+#define SECOND_INTERRUPT  (2 * APR_USEC_PER_SEC)
+#define CAUSE_SIZE        43 /* of the cause of failures, in the line */
 
-/* Members that are one text each, by their name on the wire. */
-static const struct {
-    const char *name, **text;
-    int is_asked; /* of an estimate, behind the type */
-} members[] = {{"gridSetId", &tseed_ctl.gridset, 1},
-               {"zoomStart", &tseed_ctl.zoom_start, 1},
-               {"zoomStop", &tseed_ctl.zoom_stop, 1},
-               {"format", &tseed_ctl.format, 1},
-               {"type", &tseed_ctl.type, 0},
-               {"threadCount", &tseed_ctl.threads, 1},
-               {"totalFailuresBeforeAborting", &tseed_ctl.max_failures, 0}};
-#define MEMBERS (sizeof(members) / sizeof(*members))
-
-/* The four numbers of the box, with a text between each. */
-static const char *say_box(const char *gap)
-{
-    const tseed_bounds_t *box = &tseed_ctl.bounds.box;
-
-    return tseed_ctl_format("%s%s%s%s%s%s%s", tseed_text_number(box->minx, tseed_ctl.pool), gap,
-                            tseed_text_number(box->miny, tseed_ctl.pool), gap,
-                            tseed_text_number(box->maxx, tseed_ctl.pool), gap,
-                            tseed_text_number(box->maxy, tseed_ctl.pool));
-}
-
-/* GeoWebCache wants a number of threads. */
-const char *tseed_ctl_seed_xml(void)
-{
-    const char *xml = tseed_ctl_element("name", tseed_ctl_argument(0)), *entries = "";
-    const apr_table_entry_t *entry;
-
-    for (size_t i = 0; i < MEMBERS; i++) {
-        const char *text = *members[i].text;
-
-        xml = text ? tseed_ctl_format("%s%s", xml, tseed_ctl_element(members[i].name, text)) : xml;
-    }
-    xml = tseed_ctl.threads ? xml : tseed_ctl_format("%s<threadCount>1</threadCount>", xml);
-    for (int i = 0; (entry = tseed_ctl_parameter(i)); i++) {
-        entries = tseed_ctl_format("%s<entry>%s%s</entry>", entries,
-                                   tseed_ctl_element("string", entry->key),
-                                   tseed_ctl_element("string", entry->val));
-    }
-    if (tseed_ctl.bounds.is_given) {
-        xml = tseed_ctl_format("%s<bounds><coords><double>%s</double></coords></bounds>", xml,
-                               say_box("</double><double>"));
-    }
-    return tseed_ctl_format(*entries ? "<seedRequest>%s<parameters>%s</parameters></seedRequest>"
-                                     : "<seedRequest>%s%s</seedRequest>",
-                            xml, entries);
-}
-
-const char *tseed_ctl_seed_query(void)
-{
-    const char *query = tseed_ctl_format("type=%s", tseed_ctl.type);
-    const apr_table_entry_t *entry;
-
-    for (size_t i = 0; i < MEMBERS; i++) {
-        if (members[i].is_asked && *members[i].text) {
-            query = tseed_ctl_format("%s&%s=%s", query, members[i].name,
-                                     tseed_ctl_segment(*members[i].text));
-        }
-    }
-    if (tseed_ctl.bounds.is_given) {
-        query = tseed_ctl_format("%s&bbox=%s", query, say_box(","));
-    }
-    for (int i = 0; (entry = tseed_ctl_parameter(i)); i++) {
-        query = tseed_ctl_format("%s&parameter_%s=%s", query, tseed_ctl_segment(entry->key),
-                                 tseed_ctl_segment(entry->val));
-    }
-    return query;
-}
+/* The wait goes on: no exit code. */
+#define WAIT_ON ((tseed_ctl_exit_t)(-1))
 
 /* ---- degrees ---- */
-
-/* By the formulas of EPSG guidance note 7-2, 1.3.3.2: popular visualisation pseudo mercator. */
-int tseed_ctl_project(tseed_bounds_t *to, int64_t srs, const tseed_bounds_t *from, int is_back)
-{
-    double n[4] = {from->minx, from->miny, from->maxx, from->maxy};
-
-    for (int i = 0; i < 4 && srs != 4326; i++) {
-        if (is_back) {
-            n[i] /= MERCATOR_RADIUS;
-            n[i] = (i % 2 ? asin(tanh(n[i])) : n[i]) * DEGREES;
-        } else {
-            n[i] = i % 2 ? fmax(-LATITUDE_MAX, fmin(LATITUDE_MAX, n[i])) : n[i];
-            n[i] = MERCATOR_RADIUS * (i % 2 ? atanh(sin(n[i] / DEGREES)) : n[i] / DEGREES);
-        }
-    }
-    *to = (tseed_bounds_t){n[0], n[1], n[2], n[3]};
-    return srs == 4326 || tseed_srs_same(srs, 3857) ? 0 : -1;
-}
 
 /* Turns the box in degrees into one of the grid set, whose system the server knows. */
 static void find_box(void)
@@ -163,7 +85,7 @@ static void print_range(const char *what, json_object *range, const char *templa
                   range ? tseed_ctl_fill(range, template) : "not known: nothing was measured yet");
 }
 
-void tseed_ctl_run_estimate(void)
+static void run_estimate(void)
 {
     tseed_ctl_answer_t *answer;
     json_object *estimate;
@@ -239,7 +161,213 @@ static tseed_ctl_answer_t *deliver(const tseed_ctl_request_t *request)
     return lost;
 }
 
-/* ---- the verbs that start tasks ---- */
+/* ---- the ends of a wait ---- */
+
+/* One wait. All times are of the monotonic clock. */
+typedef struct {
+    const char *task;       /* NULL: of a layer */
+    const char *what;       /* the address that tells how far it is */
+    apr_time_t last_answer; /* or the beginning */
+    apr_time_t next_line;
+    apr_interval_time_t pause;
+    int64_t failed; /* metatiles or tiles, of which the cause is */
+    char cause[CAUSE_SIZE];
+} wait_t;
+
+/* Of all waits; 0: none. */
+static apr_time_t deadline;
+
+__attribute__((noreturn)) static void leave(tseed_ctl_exit_t code, const char *why)
+{
+    tseed_ctl_release();
+    tseed_ctl_fail(code, "%s", why);
+}
+
+/* Ctrl-C ends the wait. With --kill-on-interrupt a second one ends the task. */
+static tseed_ctl_exit_t interrupt(const wait_t *wait)
+{
+    if (!wait->task) {
+        leave(TSEED_CTL_INTERRUPTED, "the seeding goes on");
+    }
+    tseed_ctl_release();
+    if (tseed_ctl.kills_on_interrupt) {
+        tseed_ctl_complain("Ctrl-C again within two seconds ends task %s", wait->task);
+        if (tseed_ctl_interrupted(SECOND_INTERRUPT)) {
+            tseed_ctl_expect(tseed_ctl_send("DELETE", NULL, NULL, "%s", wait->what));
+            tseed_ctl_release();
+            tseed_ctl_complain("task %s is ended", wait->task);
+            return TSEED_CTL_ABORTED;
+        }
+    }
+    tseed_ctl_fail(TSEED_CTL_INTERRUPTED, "task %s goes on: tileseedctl wait %s", wait->task,
+                   wait->task);
+}
+
+/* ---- a question of a wait ---- */
+
+/* Shows a line: over the one before on a terminal, else now and then. */
+static void show(wait_t *wait, const char *line)
+{
+    const int is_terminal = isatty(STDERR_FILENO);
+    const apr_time_t now = tseed_clock_monotonic();
+
+    if (tseed_ctl.is_quiet || now < wait->next_line) {
+        return;
+    }
+    wait->next_line = now + (tseed_ctl.interval ? tseed_ctl.interval
+                             : is_terminal      ? LINES_ON_TERMINAL
+                                                : LINES_ELSEWHERE);
+    (is_terminal ? tseed_ctl_redraw : tseed_ctl_note)(line);
+}
+
+/* Why metatiles failed; asks once for each new number of them. */
+static const char *cause_of(wait_t *wait, json_object *task)
+{
+    const int64_t failed = tseed_ctl_number(task, "tilesFailed", 0);
+    tseed_ctl_answer_t *answer;
+    json_object *document, *first;
+
+    if (failed != wait->failed) {
+        wait->failed = failed;
+        answer = tseed_ctl_get("tasks/%s/failures.json?limit=1", wait->task);
+        if (answer->code == TSEED_CTL_INTERRUPTED) {
+            raise(SIGINT); /* for the next pause */
+        }
+        document = tseed_ctl_document(answer);
+        first = tseed_ctl_entry(document, "causes", 0);
+        first = first ? first : tseed_ctl_entry(document, "failures", 0);
+        if (document) {
+            tseed_text_fit(wait->cause, sizeof(wait->cause), tseed_ctl_text(first, "cause", ""));
+        }
+    }
+    return *wait->cause ? wait->cause : NULL;
+}
+
+/* Of a task. Only what went wrong with its end is told to those who want quiet. */
+static tseed_ctl_exit_t judge_task(wait_t *wait, const tseed_ctl_answer_t *answer,
+                                   json_object *task)
+{
+    const int is_done = tseed_ctl_is(task, "state", "DONE");
+    const int is_whole = is_done && tseed_ctl_number(task, "tilesFailed", 0) == 0;
+
+    if (!is_done && !tseed_ctl_is(task, "state", "ABORTED")) {
+        if (tseed_ctl.leaves_at_quota && tseed_ctl_is_at_quota(task)) {
+            leave(TSEED_CTL_NO_ROOM, tseed_ctl_text(task, "reason", ""));
+        }
+        show(wait, tseed_ctl_format("task %s  %s", wait->task,
+                                    tseed_ctl_progress(task, cause_of(wait, task))));
+        return WAIT_ON;
+    }
+    if (!tseed_ctl.is_quiet) {
+        tseed_ctl_release();
+    }
+    if (tseed_ctl.is_json) {
+        tseed_ctl_pass(answer->body, answer->length);
+    } else if (!is_whole) {
+        tseed_ctl_note(tseed_ctl_result(task));
+    } else if (!tseed_ctl.is_quiet) {
+        tseed_ctl_say("%s", tseed_ctl_result(task));
+    }
+    return is_whole ? TSEED_CTL_DONE : is_done ? TSEED_CTL_FAILURES : TSEED_CTL_ABORTED;
+}
+
+/* Of the rows of a layer of GeoWebCache. */
+static void judge_rows(wait_t *wait, json_object *rows)
+{
+    int64_t processed = 0, total = 0;
+    json_object *row;
+
+    for (size_t i = 0; (row = tseed_ctl_entry(rows, NULL, i)); i++) {
+        processed += tseed_ctl_number(row, "tilesProcessed", 0);
+        total += tseed_ctl_number(row, "tilesTotal", 0);
+    }
+    row = tseed_ctl_entry(rows, NULL, 0);
+    if (!row) {
+        leave(TSEED_CTL_DONE, "nothing is under way; this server does not say how its tasks ended");
+    }
+    json_object_object_add(row, "tilesProcessed", json_object_new_int64(processed));
+    json_object_object_add(row, "tilesTotal", json_object_new_int64(total));
+    show(wait, tseed_ctl_progress(row, NULL));
+}
+
+/* ---- the wait ---- */
+
+/* Asks and judges. No answer of use: the wait goes on for as long as it may. */
+static tseed_ctl_exit_t ask(wait_t *wait)
+{
+    tseed_ctl_answer_t *answer = tseed_ctl_get("%s", wait->what);
+    json_object *document;
+
+    if (answer->code == TSEED_CTL_INTERRUPTED) {
+        return interrupt(wait);
+    }
+    if (answer->status == 0 || answer->status >= 500) {
+        if (!deadline && tseed_clock_monotonic() - wait->last_answer > SILENCE_MAX) {
+            leave(TSEED_CTL_NO_ANSWER, answer->problem);
+        }
+        show(wait, tseed_ctl_format("asking again: %s", answer->problem));
+        return WAIT_ON;
+    }
+    wait->last_answer = tseed_clock_monotonic();
+    if (answer->code != TSEED_CTL_DONE) {
+        tseed_ctl_release();
+        tseed_ctl_expect(answer);
+    }
+    document = tseed_ctl_document(answer);
+    document = wait->task ? document : tseed_ctl_rows(document);
+    if (!document) {
+        leave(TSEED_CTL_NO_ANSWER, "this is no REST interface of tiles");
+    }
+    if (wait->task) {
+        return judge_task(wait, answer, document);
+    }
+    judge_rows(wait, document);
+    return WAIT_ON;
+}
+
+/* Pauses. */
+static tseed_ctl_exit_t rest(wait_t *wait)
+{
+    const apr_time_t now = tseed_clock_monotonic();
+    apr_interval_time_t pause = wait->pause;
+
+    if (deadline && now >= deadline) {
+        leave(TSEED_CTL_TIMEOUT, wait->task ? "the time is up, the task goes on"
+                                            : "the time is up, the seeding goes on");
+    }
+    pause = deadline && now + pause > deadline ? deadline - now : pause;
+    wait->pause = wait->pause * 3 / 2 < PAUSE_LAST ? wait->pause * 3 / 2 : PAUSE_LAST;
+    return tseed_ctl_interrupted(pause) ? interrupt(wait) : WAIT_ON;
+}
+
+/* Waits for the end of a task, or until nothing is listed for a layer, on a server that gives its
+ * tasks no numbers. Whether that was well; or it ends. */
+static tseed_ctl_exit_t wait_for(const char *task, const char *layer)
+{
+    apr_pool_t *pool = tseed_ctl.pool;
+    wait_t wait = {.task = task,
+                   .what = task ? tseed_ctl_format("tasks/%s.json", task)
+                                : tseed_ctl_format("seed/%s.json", tseed_ctl_segment(layer)),
+                   .last_answer = tseed_clock_monotonic(),
+                   .pause = PAUSE_FIRST};
+    tseed_ctl_exit_t code;
+
+    if (tseed_ctl.timeout && !deadline) {
+        deadline = wait.last_answer + tseed_ctl.timeout;
+    }
+    tseed_ctl_interrupt_hold();
+    apr_pool_create(&tseed_ctl.pool, pool);
+    do {
+        apr_pool_clear(tseed_ctl.pool);
+        code = ask(&wait);
+        code = code == WAIT_ON ? rest(&wait) : code;
+    } while (code == WAIT_ON);
+    apr_pool_destroy(tseed_ctl.pool);
+    tseed_ctl.pool = pool;
+    return code;
+}
+
+/* ---- the verbs ---- */
 
 /* Starts a task, tells of it, and waits for it. A server that gives it no number has the layer. */
 static void start(const char *path, const char *body, const char *layer)
@@ -260,8 +388,7 @@ static void start(const char *path, const char *body, const char *layer)
     }
     if (!answer->task || tseed_text_int64(&id, answer->task, 1, INT64_MAX) != 0) {
         tseed_ctl_complain("accepted; this server gives no numbers to its tasks");
-        tseed_ctl_end(tseed_ctl.is_waiting && layer ? tseed_ctl_wait_for(NULL, layer)
-                                                    : TSEED_CTL_DONE);
+        tseed_ctl_end(tseed_ctl.is_waiting && layer ? wait_for(NULL, layer) : TSEED_CTL_DONE);
     }
     if (tseed_ctl.is_json && !tseed_ctl.is_waiting) {
         tseed_ctl_take(tseed_ctl_get("tasks/%s.json", answer->task));
@@ -271,16 +398,16 @@ static void start(const char *path, const char *body, const char *layer)
         fflush(stdout);
     }
     if (tseed_ctl.is_waiting) {
-        tseed_ctl_end(tseed_ctl_wait_for(answer->task, NULL));
+        tseed_ctl_end(wait_for(answer->task, NULL));
     }
 }
 
-void tseed_ctl_run_seed(void)
+static void run_seed(void)
 {
     const char *layer = tseed_ctl_argument(0), *levels = "all levels";
 
     if (tseed_ctl.is_dry_run) {
-        tseed_ctl_run_estimate();
+        run_estimate();
         return;
     }
     find_box();
@@ -296,7 +423,29 @@ void tseed_ctl_run_seed(void)
     start(tseed_ctl_format("seed/%s.xml", tseed_ctl_segment(layer)), tseed_ctl_seed_xml(), layer);
 }
 
-void tseed_ctl_run_retry(void)
+static void run_retry(void)
 {
     start(tseed_ctl_format("tasks/%s/retry", tseed_ctl_argument(0)), NULL, NULL);
 }
+
+/* One task after the other. The worst of their codes. */
+static void run_wait(void)
+{
+    tseed_ctl_exit_t code, worst = TSEED_CTL_DONE;
+    const char *task;
+
+    for (int i = 0; (task = tseed_ctl_argument(i)); i++) {
+        code = wait_for(task, NULL);
+        worst = code > worst ? code : worst;
+    }
+    tseed_ctl_end(worst);
+}
+
+const tseed_ctl_verb_t tseed_ctl_seed_verbs[] = {
+    {4, "seed", "LAYER", "make the tiles that are missing", run_seed},
+    {5, "reseed", "LAYER", "make all tiles again", run_seed},
+    {6, "truncate", "LAYER", "remove tiles", run_seed},
+    {7, "estimate", "LAYER", "tell what a request would take", run_estimate},
+    {9, "wait", "ID...", "wait until tasks have ended", run_wait},
+    {12, "retry", "ID", "try the failed metatiles of a task again", run_retry},
+    {0}};

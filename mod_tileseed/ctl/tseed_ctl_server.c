@@ -34,7 +34,7 @@ static void print_names(void)
     }
 }
 
-void tseed_ctl_run_layers(void)
+static void run_layers(void)
 {
     static const char *const columns[] = {
         "LAYER",      "{name}",
@@ -51,7 +51,7 @@ void tseed_ctl_run_layers(void)
     tseed_ctl_print_table(tseed_ctl_part(tseed_ctl_take(answer), "layers"), columns, "no layers");
 }
 
-void tseed_ctl_run_ask_again(void)
+static void run_ask_again(void)
 {
     const char *layer = tseed_ctl_argument(0);
 
@@ -60,7 +60,7 @@ void tseed_ctl_run_ask_again(void)
         "the upstreams of %s are asked", layer);
 }
 
-void tseed_ctl_run_unlisted(void)
+static void run_unlisted(void)
 {
     const char *layer = tseed_ctl_argument(0);
 
@@ -71,7 +71,7 @@ void tseed_ctl_run_unlisted(void)
 
 /* ---- hosts ---- */
 
-void tseed_ctl_run_hosts(void)
+static void run_hosts(void)
 {
     static const char *const columns[] = {
         "HOST",        "{name}",      "STATE",        "{state}",     "SINCE",
@@ -97,7 +97,7 @@ static int has_other(json_object *document, const char *name)
     return 0;
 }
 
-void tseed_ctl_run_drain(void)
+static void run_drain(void)
 {
     const int drains = tseed_ctl_verb_is("drain");
     const char *host = tseed_ctl_argument(0), *active;
@@ -378,7 +378,7 @@ static void print_health(void)
                   apr_array_pstrcat(tseed_ctl.pool, health.words, 0), figures, used, limit);
 }
 
-void tseed_ctl_run_check(void)
+static void run_check(void)
 {
     json_object *tasks, *overview;
 
@@ -405,10 +405,22 @@ void tseed_ctl_run_check(void)
     tseed_ctl_end((int)health.state);
 }
 
-void tseed_ctl_run_metrics(void)
+static void run_metrics(void)
 {
     tseed_ctl_answer_t *answer = tseed_ctl_get("metrics");
 
     tseed_ctl_expect(answer);
     tseed_ctl_pass(answer->body, answer->length);
 }
+
+const tseed_ctl_verb_t tseed_ctl_server_verbs[] = {
+    {1, "layers", "", "list layers, grid sets, formats and parameters", run_layers},
+    {15, "ask-again", "LAYER", "ask the upstreams of a layer at once", run_ask_again},
+    {16, "drop-unlisted", "LAYER", "remove tile sets that requests made with values not listed",
+     run_unlisted},
+    {18, "hosts", "", "list the hosts that share the database", run_hosts},
+    {19, "drain", "HOST", "have a host give its work to another", run_drain},
+    {20, "undrain", "HOST", "let a host take work again", run_drain},
+    {21, "metrics", "", "print the metrics for Prometheus", run_metrics},
+    {22, "check", "", "check the server for Nagios or Icinga", run_check},
+    {0}};

@@ -4,6 +4,7 @@
  * as a table, as comma-separated values, or as GeoJSON (RFC 7946) in degrees. */
 #include <apr_strings.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,8 +16,59 @@
 #define WATCH_INTERVAL (2 * APR_USEC_PER_SEC)
 #define PAGE_SIZE      1000
 
+/* Radius of the sphere that web mercator takes the earth for, in metres (EPSG:3857). */
+#define MERCATOR_RADIUS 6378137.0
+#define DEGREES         (180 / 3.14159265358979323846)
+
+/* Where web mercator's square ends. */
+#define LATITUDE_MAX 85.05112877980659
+
 /* Go to the first line and erase the screen (ECMA-48). */
 #define ERASE_SCREEN "\x1b[H\x1b[2J"
+
+/* ---- how far a task is ---- */
+
+int tseed_ctl_is_at_quota(json_object *task)
+{
+    const tseed_reason_t code = tseed_reason_of(tseed_ctl_text(task, "reasonCode", ""));
+
+    return code == TSEED_REASON_QUOTA || code == TSEED_REASON_FREE_SPACE;
+}
+
+#define DONE                                                                                       \
+    "{tilesProcessed|100.0 %:of/tilesTotal}  {tilesProcessed|0:count}/{tilesTotal|0:count} tiles"
+#define PACE "[  {tilesPerSecond:rate}][  ETA {secondsRemaining:time}]"
+
+/* The level at which the task works is the first that is not finished. */
+const char *tseed_ctl_progress(json_object *task, const char *cause)
+{
+    const int is_held = *tseed_ctl_text(task, "reason", "") != '\0';
+    json_object *one, *level = NULL;
+
+    for (size_t i = 0; (one = tseed_ctl_entry(task, "levels", i)); i++) {
+        level = one;
+        if (tseed_ctl_number(one, "finished", 0) < tseed_ctl_number(one, "metatiles", 0)) {
+            break;
+        }
+    }
+    return tseed_ctl_format(
+        "%s%s%s%s%s",
+        level ? tseed_ctl_format("z%02d  ", (int)tseed_ctl_number(level, "z", 0)) : "",
+        tseed_ctl_fill(task, DONE), tseed_ctl_fill(task, is_held ? "  {reason}" : PACE),
+        tseed_ctl_fill(task, "[  failed {tilesFailed:number}]"),
+        cause && tseed_ctl_number(task, "tilesFailed", 0) ? tseed_ctl_format(" (%s)", cause) : "");
+}
+
+const char *tseed_ctl_result(json_object *task)
+{
+    return tseed_ctl_format(
+        "task %s %s: %s", tseed_ctl_text(task, "id", "?"),
+        tseed_ctl_is(task, "state", "DONE") ? "done" : "aborted",
+        tseed_ctl_fill(task, "{tilesProcessed|0} of {tilesTotal|0} tiles"
+                             "[, {tilesMade:positive} made][, {tilesSkipped:positive} skipped]"
+                             "[, {tilesRemoved:positive} removed][, {tilesFailed:positive} failed]"
+                             "[, {tilesPruned:positive} pruned][; {reason}]"));
+}
 
 /* ---- lists ---- */
 
@@ -60,7 +112,7 @@ static const char *field(const char *name, const char *value)
     return value ? tseed_ctl_format("%s%s", name, tseed_ctl_segment(value)) : "";
 }
 
-void tseed_ctl_run_tasks(void)
+static void run_tasks(void)
 {
     print_tasks(tseed_ctl_take(tseed_ctl_get(
                     "tasks.json?limit=%s%s%s", tseed_ctl.limit ? tseed_ctl.limit : "20",
@@ -103,7 +155,7 @@ static tseed_ctl_exit_t print_status(void)
 
 /* With --watch again and again until Ctrl-C, which may come within a request. A server that is away
  * may come back. */
-void tseed_ctl_run_status(void)
+static void run_status(void)
 {
     const apr_interval_time_t interval = tseed_ctl.interval ? tseed_ctl.interval : WATCH_INTERVAL;
     tseed_ctl_exit_t code;
@@ -138,12 +190,13 @@ static void print_member(json_object *object, const char *name, const char *temp
 
 #define COUNT(member, name, wire, is_processed) wire " "
 
-void tseed_ctl_run_show(void)
+static void run_show(void)
 {
     static const char names[] =
         "id layer gridSetId format type bounds zoomStart zoomStop threadCount state reason "
-        "tilesTotal tilesProcessed " TSEED_COUNTS(COUNT) "tilesPerSecond secondsRemaining "
-        "requestedBy ignored created started finished retryOf";
+        "tilesTotal tilesProcessed " TSEED_COUNTS(
+            COUNT) "tilesPerSecond secondsRemaining "
+                   "requestedBy ignored created started finished retryOf";
     static const char *const more[][2] = {
         {"derived", "levels {derived.zoomStart} to {derived.zoomStop}"},
         {"requestSize", "{requestSize.width} x {requestSize.height} tiles: {requestSize.reason}"},
@@ -166,7 +219,7 @@ void tseed_ctl_run_show(void)
 
 /* ---- kill ---- */
 
-void tseed_ctl_run_kill(void)
+static void run_kill(void)
 {
     const char *id, *first = tseed_ctl_argument(0);
     tseed_ctl_exit_t code = TSEED_CTL_DONE;
@@ -238,6 +291,24 @@ static void print_csv(list_t *list, json_object *failure)
         print_field(tseed_ctl_text(failure, members[i], ""));
         fputs(i + 1 < MEMBERS ? "," : "\r\n", stdout);
     }
+}
+
+/* By the formulas of EPSG guidance note 7-2, 1.3.3.2: popular visualisation pseudo mercator. */
+int tseed_ctl_project(tseed_bounds_t *to, int64_t srs, const tseed_bounds_t *from, int is_back)
+{
+    double n[4] = {from->minx, from->miny, from->maxx, from->maxy};
+
+    for (int i = 0; i < 4 && srs != 4326; i++) {
+        if (is_back) {
+            n[i] /= MERCATOR_RADIUS;
+            n[i] = (i % 2 ? asin(tanh(n[i])) : n[i]) * DEGREES;
+        } else {
+            n[i] = i % 2 ? fmax(-LATITUDE_MAX, fmin(LATITUDE_MAX, n[i])) : n[i];
+            n[i] = MERCATOR_RADIUS * (i % 2 ? atanh(sin(n[i] / DEGREES)) : n[i] / DEGREES);
+        }
+    }
+    *to = (tseed_bounds_t){n[0], n[1], n[2], n[3]};
+    return srs == 4326 || tseed_srs_same(srs, 3857) ? 0 : -1;
 }
 
 /* The ground of the metatile's first tile, in degrees; in ASCII alone: the document may hold
@@ -340,7 +411,7 @@ static void print_geojson(list_t *list)
     puts("\n]}");
 }
 
-void tseed_ctl_run_failures(void)
+static void run_failures(void)
 {
     static const char *const columns[] = {"Z>",     "{z|-}",        "X>",    "{x|-}",
                                           "Y>",     "{y|-}",        "HTTP>", "{httpStatus|-}",
@@ -362,3 +433,11 @@ void tseed_ctl_run_failures(void)
         tseed_ctl_print_table(list.rows, columns, "no failures");
     }
 }
+
+const tseed_ctl_verb_t tseed_ctl_task_verbs[] = {
+    {2, "status", "[LAYER]", "list the tasks under way", run_status},
+    {3, "tasks", "", "list tasks, ended ones too, the newest first", run_tasks},
+    {8, "show", "ID", "show one task", run_show},
+    {10, "kill", "[ID...|LAYER]", "end tasks", run_kill},
+    {11, "failures", "ID", "list the metatiles that failed, and why", run_failures},
+    {0}};
