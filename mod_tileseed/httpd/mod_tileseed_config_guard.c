@@ -286,7 +286,7 @@ static void warn_of_one_address(const ap_directive_t *tiles, const server_rec *s
             ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
                          "TS0019: %s: <Location %s guards one address of the layer %s, which has "
                          "others below %s: TileSeedLayers guards a layer, or the <Directory> of "
-                         "its tiles, as README's section \"Security\" shows",
+                         "its tiles, as the manual's page security.md shows",
                          tseed_directive_place(at, pool), at->args, layer->name, base);
         }
     }

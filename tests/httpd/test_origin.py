@@ -179,8 +179,8 @@ def test_origins_that_are_let_in(httpd, upstream):
 
 
 def recipe():
-    """The lines of README about CORS: those of a file of one's own, those of the virtual host."""
-    blocks = pages.split((TOP / 'README.md').read_text(encoding='utf-8'))[1]
+    """The manual's lines about CORS: those of a file of one's own, those of the virtual host."""
+    blocks = pages.split((TOP / 'mod_tileseed/manual/security.md').read_text(encoding='utf-8'))[1]
     parts = [block.text for block in blocks
              if 'Header always set Access-Control' in block.text or 'RewriteCond' in block.text]
     assert len(parts) == 2, parts

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""Each line of the log begins with a number of its own, such as TS0001, which README's chapter
+"""Each line of the log begins with a number of its own, such as TS0001, which the page of messages
 "Monitoring and trouble" has. Lines of the level debug have none.
 
 A number is never used again: the numbers go from 1 to the highest without a gap, and those of lines
@@ -38,10 +38,9 @@ def lines(tree):
 
 
 def check(tree, retired=None):
-    """Lines without a number, numbers that are wrong, and what README has of them."""
+    """Lines without a number, numbers that are wrong, and what the page has of them."""
     retired = RETIRED if retired is None else retired
-    chapter = messages.CHAPTER.search(tree.get('README.md', ''))
-    listed = {int(number) for number in LISTED.findall(chapter[1] if chapter else '')}
+    listed = {int(number) for number in LISTED.findall(tree.get(messages.PAGE, ''))}
     complaints, used = [], {}
     for path, text in lines(tree):
         number = NUMBER.match(text)
@@ -55,18 +54,17 @@ def check(tree, retired=None):
     complaints += [f'TS{one:04} is no number of a line, and not in RETIRED'
                    for one in range(1, max({0, *used, *retired}))
                    if one not in used and one not in retired]
-    complaints += [f'{used[one]}: README.md does not list TS{one:04}'
+    complaints += [f'{used[one]}: {messages.PAGE} does not list TS{one:04}'
                    for one in sorted(set(used) - listed)]
-    complaints += [f'README.md: no line has TS{one:04}' for one in sorted(listed - set(used))]
+    complaints += [f'{messages.PAGE}: no line has TS{one:04}' for one in sorted(listed - set(used))]
     return complaints
 
 
 def house(*formats, listed=''):
     """A tree that logs lines of these formats, with a list of numbers."""
     calls = ''.join(f'tseed_log(TSEED_LOG_INFO, 0, "{text}");\n' for text in formats)
-    return {'mod_tileseed/base/a.c': calls, 'README.md':
-            f'## Monitoring and trouble\n\n| it says | x |\n| --- | --- |\n| {listed} `x` | x |'
-            '\n\n## Security\n'}
+    return {'mod_tileseed/base/a.c': calls,
+            messages.PAGE: f'| it says | x |\n| --- | --- |\n| {listed} `x` | x |\n'}
 
 
 LEVELS = 'tseed_log(is_new ? TSEED_LOG_ERROR : TSEED_LOG_DEBUG, 0, "x");'

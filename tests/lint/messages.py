@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""README's chapter "Monitoring and trouble" has each warning and error that the code logs, and each
-reason that it writes into a task; and what the chapter quotes is in the code.
+"""The page of messages has each warning and error that the code logs, and each reason that it
+writes into a task; and what the page and README's chapter "Trouble" quote is in the code.
 
-The first column of that chapter's tables quotes messages: `…` and words in capitals stand for what
+The first column of their tables quotes messages: `…` and words in capitals stand for what
 changes."""
 import functools
 import re
 
 import lint
 
-CHAPTER = re.compile(r'(?m)^## Monitoring and trouble$(.*?)^## ', re.S)
+PAGE = 'mod_tileseed/manual/messages.md'
+CHAPTER = re.compile(r'(?m)^## Trouble$(.*?)^## ', re.S)
 ROW = re.compile(r'(?m)^\| (.*?) \| ')
 QUOTED = re.compile(r'`([^`]+)`')
 CALL = re.compile(r'\b(?:tseed_log|ap_log_[rp]?error|tseed_progress_(?:say|tell))\s*(?=\()')
@@ -86,35 +87,35 @@ def says(text, quotation, one):
     return bool(one.search(text) or one.search(plural) or whole and whole.fullmatch(quotation))
 
 
-def quotations(tree):
-    """What the chapter quotes."""
-    chapter = CHAPTER.search(tree.get('README.md', ''))
-    rows = ROW.findall(chapter[1]) if chapter else []
-    return [quoted for row in rows for quoted in QUOTED.findall(row)]
+def quotations(text):
+    """What tables quote."""
+    return [quoted for row in ROW.findall(text) for quoted in QUOTED.findall(row)]
 
 
 def check(tree):
     """Messages that nobody explains, and quotations of nothing."""
-    quoted = [(one, pattern(one)) for one in quotations(tree)]
-    complaints = [] if quoted else ['README.md: no message is explained']
+    quoted = [(PAGE, one, pattern(one)) for one in quotations(tree.get(PAGE, ''))]
+    complaints = [] if quoted else [f'{PAGE}: no message is explained']
+    trouble = CHAPTER.search(tree.get('README.md', ''))
     messages = logged(tree)
     for path, message in messages:
-        if not any(says(message, text, one) for text, one in quoted):
-            complaints.append(f"README.md does not explain '{message}' of {path}")
+        if not any(says(message, text, one) for _, text, one in quoted):
+            complaints.append(f"{PAGE} does not explain '{message}' of {path}")
+    if trouble:
+        quoted += [('README.md', one, pattern(one)) for one in quotations(trouble[1])]
     all_texts = [text for source in lint.sources(tree, ('.c', '.h')).values()
                  for text in texts(lint.blank_code(source, keep_strings=True))]
-    for quotation, one in quoted:
+    for page, quotation, one in quoted:
         if not any(says(text, quotation, one) for text in all_texts):
-            complaints.append(f"README.md: nothing in the code says '{quotation}'")
+            complaints.append(f"{page}: nothing in the code says '{quotation}'")
     return complaints
 
 
 def sample(quoted='the disk NAME is full', code='tseed_log(TSEED_LOG_ERROR, rv, "the disk %s is '
            '"\n "full");'):
     """A tree with a message and its explanation."""
-    return {'mod_tileseed/base/a.c': code, 'README.md':
-            f'## Monitoring and trouble\n\n| it says | do this |\n| --- | --- |\n| `{quoted}` | x |'
-            '\n\n## Security\n'}
+    return {'mod_tileseed/base/a.c': code,
+            PAGE: f'| it says | do this |\n| --- | --- |\n| `{quoted}` | x |\n'}
 
 
 MOON = 'tseed_log(TSEED_LOG_WARNING, 0, "full moon is %d"); "the disk x is full"'
@@ -130,7 +131,10 @@ if __name__ == '__main__':
                                  '"paused by the %s", x);'),
          "does not explain 'paused by the …'"),
         ('a quotation of nothing', sample(quoted='the disk NAME is empty'), 'nothing in the code'),
-        ('a README without a chapter', {**sample(), 'README.md': ''}, 'no message is explained'),
+        ('a page without a table', {**sample(), PAGE: ''}, 'no message is explained'),
+        ('trouble with nothing',
+         {**sample(), 'README.md': '## Trouble\n\n| `full sun` | x |\n## A\n'},
+         "README.md: nothing in the code says 'full sun'"),
     ], intact=[
         ('a message that is explained', sample()),
         ('a part of a message', sample(quoted='disk NAME is')),
