@@ -25,8 +25,8 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_schema.h \
 	%D%/tseed_sqlite.c \
 	%D%/tseed_sqlite.h \
-	%D%/tseed_sqlite_open.c \
-	%D%/tseed_sqlite_open.h \
+	%D%/tseed_sqlite_salvage.c \
+	%D%/tseed_sqlite_salvage.h \
 	%D%/tseed_state.c \
 	%D%/tseed_state.h \
 	%D%/tseed_state_history.c \

@@ -36,7 +36,7 @@ typedef struct {
     const char *const *patience; /* what takes long is not given up for the rest of a transaction */
     /* by tseed_sql_t: what is said in the place of tseed_statements; NULL: the same */
     const char *const *statements;
-    /* the database is a file of this machine, tseed_sqlite_open.h. Else each statement is a round
+    /* the database is a file of this machine, tseed_sqlite.h. Else each statement is a round
      * trip, and statements that nobody waits for go together */
     int has_file;
     int has_types; /* parameters have types: statements are prepared by name; text is UTF-8 */

@@ -12,7 +12,7 @@
 #include "protocol/tseed_answer.h"
 #include "state/tseed_pgsql.h"
 #include "state/tseed_record.h"
-#include "state/tseed_sqlite_open.h"
+#include "state/tseed_sqlite.h"
 #include "state/tseed_work.h"
 
 /* Accepting a request that may be there already: sent again by a client that heard no answer, or

@@ -3,13 +3,13 @@
 /* The seeder's functions of the state. */
 #include "state/tseed_record.h"
 #include "state/tseed_sqlite.h"
-#include "state/tseed_sqlite_open.h"
+#include "state/tseed_sqlite_salvage.h"
 #include "state/tseed_work.h"
 
-#define CHUNK      256                /* tasks that are read at a time */
+#define CHUNK     256                /* tasks that are read at a time */
 #define TRIM_MOST 500                /* tasks a call … */
 #define TRIM_ROWS 5000               /* … and about as many failures */
-#define LOG_MOST   (16 * 1024 * 1024) /* bytes that a stop has time for */
+#define LOG_MOST  (16 * 1024 * 1024) /* bytes that a stop has time for */
 
 /* ---- the end ---- */
 
@@ -19,7 +19,7 @@ void tseed_state_settle(tseed_state_t *state)
 
     if (db->dialect->has_file && db->handle && !db->lost && !db->in_transaction &&
         tseed_sqlite_check_file(db) == APR_SUCCESS && tseed_sqlite_log_size(db) <= LOG_MOST) {
-        tseed_sqlite_finish(db, state->scratch);
+        tseed_sqlite_finish(db);
         apr_pool_clear(state->scratch);
     }
 }

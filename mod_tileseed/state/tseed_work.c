@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 #include "base/tseed_clock.h"
-#include "state/tseed_sqlite_open.h"
+#include "state/tseed_sqlite_salvage.h"
 
 /* So long a change waits for another process's transaction. The writers of a slow disk take turns
  * by chance. */
