@@ -17,6 +17,8 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_secrets.h \
 	%D%/tseed_source.c \
 	%D%/tseed_source.h \
+	%D%/tseed_turns.c \
+	%D%/tseed_turns.h \
 	%D%/tseed_verdict.c \
 	%D%/tseed_wire.c \
 	%D%/tseed_wire.h \

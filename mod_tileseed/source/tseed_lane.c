@@ -1,142 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A lane: all transfers to one upstream. */
+/* Lanes: what the fetcher's thread does. */
 #include "source/tseed_lane.h"
 
 #include <apr_strings.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_log.h"
 #include "base/tseed_memory.h"
-
-/* The remote transfers of a lane: those that other hosts carry out.
- *
- * The fetcher's remote has these transfers and writes their results; the list here only remembers
- * them. `next_remote` links the list, because `next` is used when a transfer comes back as a
- * letter.
- *
- * Private to this room; the fetcher's thread only.
- */
-
-/* Each host gets so many windows of transfers: one to send and two that wait there, so that the
- * host need not wait for this one. The host may send them all at once, so it gets one window only
- * while ours is at most half of what is configured. */
-#define WINDOWS_IN_HAND 3
-
-void tseed_transfer_reset(tseed_transfer_t *transfer)
-{
-    transfer->result = TSEED_FETCH_CANCELLED;
-    transfer->http_status = 0;
-    transfer->sent = transfer->is_other = transfer->is_pack = 0;
-    transfer->retry_after = transfer->took = 0;
-    transfer->pauses_layer = 0;
-    transfer->content_type[0] = transfer->exception[0] = '\0';
-    transfer->next_condition[0] = '\0';
-    transfer->cause[0] = '\0';
-    transfer->length = transfer->received = 0;
-    transfer->orphaned = 0;
-    transfer->is_recalled = 0;
-}
-
-static int has_room(const tseed_remote_t *remote, const tseed_pace_t *pace)
-{
-    const tseed_remote_hosts_t *helpers = remote->helpers;
-    const int windows = 2 * pace->window > pace->most ? WINDOWS_IN_HAND : 1;
-
-    return helpers->calls.send && remote->count < helpers->hosts * windows * pace->window;
-}
-
-/* The first transfer of a list that another host may carry out, linked by `next`. NULL: there is
- * none, the other hosts have enough in hand for the pace's window, its circuit is open, or it has a
- * rate, which one host alone can hold exactly. */
-static tseed_transfer_t *remote_next(const tseed_remote_t *remote, tseed_transfer_t *waiting,
-                                     const tseed_pace_t *pace)
-{
-    if (pace->interval > 0 || tseed_pace_is_open(pace) || !has_room(remote, pace)) {
-        return NULL;
-    }
-    while (waiting && !waiting->portion) {
-        waiting = waiting->next;
-    }
-    return waiting;
-}
-
-/* Hands a transfer to the fetcher's remote. The list has the transfer first: the remote may return
- * it at once. */
-static void remote_send(tseed_remote_t *remote, tseed_transfer_t *transfer)
-{
-    const tseed_fetch_remote_t *calls = &remote->helpers->calls;
-
-    transfer->next_remote = remote->first;
-    remote->first = transfer;
-    remote->count++;
-    calls->send(calls->baton, transfer);
-}
-
-/* The transfer of that address if it is remote, or NULL. */
-static tseed_transfer_t *remote_find(const tseed_remote_t *remote, const tseed_transfer_t *transfer)
-{
-    tseed_transfer_t *found = remote->first;
-
-    while (found && found != transfer) {
-        found = found->next_remote;
-    }
-    return found;
-}
-
-/* Forgets a transfer that has come back. */
-static void remote_take(tseed_remote_t *remote, const tseed_transfer_t *transfer)
-{
-    tseed_transfer_t **link = &remote->first;
-
-    while (*link != transfer) {
-        link = &(*link)->next_remote;
-    }
-    *link = transfer->next_remote;
-    remote->count--;
-}
-
-/* Recalls the transfers of an owner, or of everybody (NULL), that are not recalled already. If that
- * is for good, what can't be recalled is dropped when it comes, and what can is cancelled: the
- * remote may have written a part of the results before. */
-static void recall_each(tseed_transfer_t **taken, tseed_remote_t *remote, const void *owner,
-                        int is_for_good)
-{
-    const tseed_fetch_remote_t *calls = &remote->helpers->calls;
-    tseed_transfer_t **link = &remote->first;
-
-    while (*link) {
-        tseed_transfer_t *transfer = *link;
-        const int is_meant = (!owner || transfer->owner == owner) && !transfer->is_recalled;
-
-        transfer->is_recalled |= is_meant && is_for_good;
-        if (!is_meant || !calls->recall(calls->baton, transfer)) {
-            link = &transfer->next_remote;
-            continue;
-        }
-        *link = transfer->next_remote;
-        remote->count--;
-        if (is_for_good) {
-            tseed_transfer_reset(transfer);
-        }
-        transfer->next = *taken;
-        *taken = transfer;
-    }
-}
-
-/* Recalls the transfers of an owner, or of everybody (NULL). Adds those that could be recalled to
- * the list `*taken`, as cancelled. The others stay and have is_recalled set: they come back. */
-static void remote_withdraw(tseed_transfer_t **taken, tseed_remote_t *remote, const void *owner)
-{
-    recall_each(taken, remote, owner, 1);
-}
-
-/* Takes back what the remote can be made to forget, into the list `*taken`. The others are on their
- * ways back already. */
-static void remote_take_back(tseed_transfer_t **taken, tseed_remote_t *remote)
-{
-    recall_each(taken, remote, NULL, 0);
-}
 
 /* An upstream is silent when no answer has come for so long, and for so many times what is usual.
  */
@@ -149,9 +22,6 @@ static void remote_take_back(tseed_transfer_t **taken, tseed_remote_t *remote)
 
 /* How long nobody has asked an upstream that seems to be away until the lane does it itself. */
 #define DOUBT (APR_USEC_PER_SEC / 2)
-
-/* How long a picture of another layer says that a pause is not for the whole upstream. */
-#define OTHERS_LAST (60 * APR_USEC_PER_SEC)
 
 static int is_of(const tseed_transfer_t *transfer, const void *owner)
 {
@@ -177,8 +47,7 @@ static struct curl_slist *header_list(const apr_array_header_t *headers)
     return list;
 }
 
-tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share,
-                                const tseed_remote_hosts_t *helpers)
+static tseed_lane_t *create(tseed_lanes_t *lanes, const tseed_upstream_t *upstream)
 {
     tseed_lane_t *lane = calloc(1, sizeof(*lane));
 
@@ -186,8 +55,8 @@ tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share,
         abort();
     }
     lane->upstream = upstream;
-    lane->share = share;
-    lane->remote.helpers = helpers;
+    lane->all = lanes;
+    lane->remote.helpers = &lanes->helpers;
     lane->headers = header_list(upstream->headers);
     lane->probe.upstream = upstream;
     lane->probe.owner = &lane->probe;
@@ -220,7 +89,7 @@ static tseed_wire_t *idle_wire(tseed_lane_t *lane)
         wire = wire->next;
     }
     if (!wire) {
-        wire = tseed_wire_create(lane->upstream, lane->headers, lane->share);
+        wire = tseed_wire_create(lane->upstream, lane->headers, lane->all->share);
         wire->lane = lane;
         wire->next = lane->wires;
         lane->wires = wire;
@@ -228,7 +97,7 @@ static tseed_wire_t *idle_wire(tseed_lane_t *lane)
     return wire;
 }
 
-static void start(tseed_lane_t *lane, CURLM *multi, tseed_transfer_t *transfer, apr_time_t now)
+static void put_on_wire(tseed_lane_t *lane, tseed_transfer_t *transfer, apr_time_t now)
 {
     tseed_wire_t *wire = idle_wire(lane);
 
@@ -236,7 +105,7 @@ static void start(tseed_lane_t *lane, CURLM *multi, tseed_transfer_t *transfer, 
     lane->is_asked_again = 0;
     tseed_pace_sent(&lane->pace, now);
     tseed_wire_load(wire, transfer, now);
-    if (curl_multi_add_handle(multi, wire->easy) != CURLM_OK) {
+    if (curl_multi_add_handle(lane->all->multi, wire->easy) != CURLM_OK) {
         abort();
     }
 }
@@ -295,18 +164,21 @@ static apr_interval_time_t silence_limit(const tseed_lane_t *lane)
     return usual > SILENCE ? usual : SILENCE;
 }
 
-int tseed_lane_note_silence(tseed_lane_t *lane, apr_time_t now)
+/* The first silence between two answers is worth a line at once: until its requests have failed
+ * much time may pass. */
+static void note_silence(tseed_lane_t *lane, apr_time_t now)
 {
-    apr_time_t since = silent_since(lane);
-    int was_silent = atomic_load(&lane->silent) != 0;
-    int is_silent = since && now - since >= silence_limit(lane);
+    const apr_time_t since = silent_since(lane);
+    const int was_silent = atomic_load(&lane->silent) != 0;
+    const int is_silent = since && now - since >= silence_limit(lane);
 
     atomic_store(&lane->silent, is_silent ? since : 0);
     if (is_silent && !was_silent && lane->silence_said <= lane->pace.heard) {
         lane->silence_said = now;
-        return 1;
+        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+                  "TS0022: the upstream %s has not answered for %.0f s; requests under way: %d",
+                  lane->upstream->name, (double)(now - since) / APR_USEC_PER_SEC, lane->under_way);
     }
-    return 0;
 }
 
 /* When that is to be seen; TSEED_PACE_NEVER: it is seen already, or there is nothing to wait for.
@@ -320,9 +192,9 @@ static apr_time_t silence_due(const tseed_lane_t *lane)
 
 /* ---- what nobody waits for ---- */
 
-static tseed_transfer_t *take_off(tseed_lane_t *lane, CURLM *multi, tseed_wire_t *wire)
+static tseed_transfer_t *take_off(tseed_lane_t *lane, tseed_wire_t *wire)
 {
-    curl_multi_remove_handle(multi, wire->easy);
+    curl_multi_remove_handle(lane->all->multi, wire->easy);
     lane->under_way--;
     return tseed_wire_unload(wire);
 }
@@ -366,7 +238,7 @@ static apr_time_t orphan_due(const tseed_lane_t *lane)
 
 static tseed_transfer_t *next_remote(const tseed_lane_t *lane)
 {
-    return remote_next(&lane->remote, lane->turns.first, &lane->pace);
+    return tseed_remote_next(&lane->remote, lane->turns.first, &lane->pace);
 }
 
 /* When to send that transfer: by rate and quiet alone, as if none of our wires were busy. */
@@ -393,7 +265,7 @@ static void take_back(tseed_transfer_t **taken, tseed_lane_t *lane)
 {
     tseed_transfer_t *list = NULL;
 
-    remote_take_back(&list, &lane->remote);
+    tseed_remote_recall(&list, &lane->remote, NULL, 0);
     while (list) {
         tseed_transfer_t *transfer = list;
 
@@ -404,13 +276,13 @@ static void take_back(tseed_transfer_t **taken, tseed_lane_t *lane)
 
 /* What was sent before and hangs may never be answered, though the upstream is well again: it is
  * asked for anew. */
-static void take_back_unanswered(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi)
+static void take_back_unanswered(tseed_transfer_t **taken, tseed_lane_t *lane)
 {
     for (tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
         tseed_transfer_t *transfer = wire->transfer;
 
         if (transfer && !wire->has_begun) {
-            take_off(lane, multi, wire);
+            take_off(lane, wire);
             if (transfer != &lane->probe) {
                 transfer->sent_in_vain += transfer->sent;
                 give_up(taken, lane, transfer);
@@ -419,13 +291,15 @@ static void take_back_unanswered(tseed_transfer_t **taken, tseed_lane_t *lane, C
     }
 }
 
-void tseed_lane_ask_again(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
-                          apr_time_t now)
+/* Ends the pauses of an upstream that is in trouble. If nobody waits for the upstream, a probe is
+ * sent. What hangs there is given up and waits for its turn again; of that, adds to `*taken` what
+ * nobody waits for. */
+static void end_pauses(tseed_transfer_t **taken, tseed_lane_t *lane, apr_time_t now)
 {
     const int is_ill = lane->pace.since || atomic_load(&lane->silent);
 
     if (is_ill) {
-        take_back_unanswered(taken, lane, multi);
+        take_back_unanswered(taken, lane);
     }
     if (is_ill || lane->pace.streak > 0) {
         tseed_pace_ask_again(&lane->pace, now);
@@ -436,36 +310,41 @@ void tseed_lane_ask_again(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *m
 static void send_remote(tseed_lane_t *lane, tseed_transfer_t *transfer, apr_time_t now)
 {
     tseed_pace_sent(&lane->pace, now);
-    remote_send(&lane->remote, transfer);
+    tseed_remote_send(&lane->remote, transfer);
 }
 
-void tseed_lane_make_way(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi, apr_time_t now)
+/* Adds to the list the transfers for which nobody waits and whose connections others need. Their
+ * end says nothing about the upstream. Takes back what other hosts have, while the upstream is away
+ * or asks for quiet. */
+static void make_way(tseed_transfer_t **taken, tseed_lane_t *lane, apr_time_t now)
 {
     if (lane->remote.first && tseed_pace_waits(&lane->pace, now)) {
         take_back(taken, lane);
     }
     while (orphan_due(lane) <= now) {
-        prepend(taken, take_off(lane, multi, find_orphan(lane)));
+        prepend(taken, take_off(lane, find_orphan(lane)));
     }
 }
 
 /* ---- the transfers' way ---- */
 
-void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now)
+/* Starts the transfers, or the probe, that the pace allows now, on wires and at other hosts. */
+static void start_due(tseed_lane_t *lane, apr_time_t now)
 {
     if (probe_due(lane) <= now) {
         tseed_transfer_reset(&lane->probe);
-        start(lane, multi, &lane->probe, now);
+        put_on_wire(lane, &lane->probe, now);
     }
     while (lane->turns.first && tseed_pace_next(&lane->pace, lane->under_way) <= now) {
-        start(lane, multi, tseed_turns_serve(&lane->turns, lane->turns.first), now);
+        put_on_wire(lane, tseed_turns_serve(&lane->turns, lane->turns.first), now);
     }
     while (remote_due(lane) <= now) {
         send_remote(lane, tseed_turns_serve(&lane->turns, next_remote(lane)), now);
     }
 }
 
-apr_time_t tseed_lane_due(const tseed_lane_t *lane)
+/* When to call start again if nothing ends before; TSEED_PACE_NEVER: then it is of no use. */
+static apr_time_t lane_due(const tseed_lane_t *lane)
 {
     apr_time_t due =
         lane->turns.first ? tseed_pace_next(&lane->pace, lane->under_way) : probe_due(lane);
@@ -482,14 +361,8 @@ apr_time_t tseed_lane_due(const tseed_lane_t *lane)
     return due;
 }
 
-void tseed_lane_listen(tseed_lane_t *lane, apr_time_t now)
-{
-    for (tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
-        tseed_wire_listen(wire, now);
-    }
-}
-
-tseed_wire_t *tseed_lane_find_silent(const tseed_lane_t *lane, apr_time_t now)
+/* A busy wire whose upstream has been silent for too long, or NULL. */
+static tseed_wire_t *find_silent(const tseed_lane_t *lane, apr_time_t now)
 {
     tseed_wire_t *wire = lane->wires;
 
@@ -499,67 +372,14 @@ tseed_wire_t *tseed_lane_find_silent(const tseed_lane_t *lane, apr_time_t now)
     return wire;
 }
 
-static tseed_pace_answer_t pace_answer(const tseed_transfer_t *transfer)
-{
-    if (transfer->result == TSEED_FETCH_AWAY) {
-        return TSEED_PACE_AWAY;
-    }
-    return transfer->result == TSEED_FETCH_FAILED &&
-                   (transfer->http_status == 0 || transfer->http_status >= 500)
-               ? TSEED_PACE_ERROR
-               : TSEED_PACE_WELL;
-}
-
-/* Whether a transfer gave a picture: such an address is the best probe. Until there is one, any
- * address that an upstream has answered will do. */
-static int has_picture(const tseed_transfer_t *transfer)
-{
-    return transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED;
-}
-
-/* ---- pauses of one layer ---- */
-
-static void note_picture(tseed_lane_t *lane, const tseed_transfer_t *transfer)
-{
-    if (lane->pictures[0].layer != transfer->layer) {
-        lane->pictures[1] = lane->pictures[0];
-        lane->pictures[0].layer = transfer->layer;
-    }
-    lane->pictures[0].at = transfer->ended;
-}
-
-/* Whether the upstream has just given pictures of another layer, and so asks for a pause for this
- * one alone. */
-static int pauses_layer(const tseed_lane_t *lane, const tseed_transfer_t *transfer)
-{
-    for (int i = 0; transfer->retry_after > 0 && transfer->layer && i < 2; i++) {
-        if (lane->pictures[i].layer && lane->pictures[i].layer != transfer->layer &&
-            transfer->ended - lane->pictures[i].at < OTHERS_LAST) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Takes an answer into account that another host has got, or a wire. An answer of before the
- * upstream was away last says nothing about the pace. */
+/* Takes an answer into account that another host has got, or a wire. */
 static tseed_pace_answer_t take_answer(tseed_lane_t *lane, tseed_transfer_t *transfer,
                                        apr_time_t begun)
 {
-    tseed_pace_answer_t answer = pace_answer(transfer);
+    const tseed_pace_answer_t answer = tseed_pace_hear(&lane->pace, transfer, begun);
 
-    transfer->pauses_layer = answer == TSEED_PACE_AWAY && pauses_layer(lane, transfer);
-    if (transfer->pauses_layer) {
-        answer = TSEED_PACE_ERROR;
-    } else if (has_picture(transfer) && transfer->layer) {
-        note_picture(lane, transfer);
-    }
-    if (transfer->ended >= lane->pace.away_at) {
-        tseed_pace_take(&lane->pace, answer, begun, transfer->is_document ? -1 : transfer->weight,
-                        transfer->retry_after, transfer->ended);
-    }
     lane->requests++;
-    lane->errors += !has_picture(transfer) &&
+    lane->errors += !tseed_transfer_has_picture(transfer) &&
                     !(transfer->is_document && transfer->http_status == 200 && transfer->length);
     if (answer == TSEED_PACE_AWAY) {
         apr_cpystrn(lane->cause, transfer->cause, sizeof(lane->cause));
@@ -567,32 +387,36 @@ static tseed_pace_answer_t take_answer(tseed_lane_t *lane, tseed_transfer_t *tra
     return answer;
 }
 
-tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire_t *wire,
-                                    CURLcode code)
+/* Takes a transfer that came to its end off its wire, and its answer into account. NULL: it was a
+ * probe. */
+static tseed_transfer_t *take_finished(tseed_lane_t *lane, tseed_wire_t *wire, CURLcode code)
 {
     apr_time_t now = tseed_clock_monotonic(), begun = wire->begun;
     tseed_transfer_t *transfer;
     tseed_pace_answer_t answer;
 
     tseed_wire_judge(wire, code);
-    transfer = take_off(lane, multi, wire);
+    transfer = take_off(lane, wire);
     transfer->ended = now;
     transfer->took = transfer->sent ? now - begun : 0;
     answer = take_answer(lane, transfer, begun);
     if (transfer == &lane->probe) {
         return NULL;
     }
-    if (has_picture(transfer) || (answer == TSEED_PACE_WELL && !lane->probe.url)) {
+    if (tseed_transfer_has_picture(transfer) || (answer == TSEED_PACE_WELL && !lane->probe.url)) {
         remember(lane, transfer);
     }
     return transfer;
 }
 
-tseed_transfer_t *tseed_lane_return(tseed_lane_t *lane, tseed_transfer_t *transfer, int is_done)
+/* Takes a transfer back from another host, see tseed_fetcher_return, and its answer into account.
+ * NULL: the transfer waits for its turn again, behind its owner's others. Else it is to be handed
+ * back, as cancelled if it was recalled. */
+static tseed_transfer_t *take_returned(tseed_lane_t *lane, tseed_transfer_t *transfer, int is_done)
 {
     tseed_transfer_t *taken = NULL;
 
-    remote_take(&lane->remote, transfer);
+    tseed_remote_take(&lane->remote, transfer);
     if (transfer->is_recalled) {
         tseed_transfer_reset(transfer);
         return transfer;
@@ -602,7 +426,7 @@ tseed_transfer_t *tseed_lane_return(tseed_lane_t *lane, tseed_transfer_t *transf
         return taken;
     }
     take_answer(lane, transfer, transfer->ended - transfer->took);
-    if (has_picture(transfer)) {
+    if (tseed_transfer_has_picture(transfer)) {
         remember(lane, transfer);
     }
     return transfer;
@@ -617,7 +441,8 @@ static tseed_transfer_t *find_mobile(tseed_transfer_t *transfer)
     return transfer;
 }
 
-void tseed_lane_send_elsewhere(tseed_transfer_t **taken, tseed_lane_t *lane)
+/* Adds all that wait and may go elsewhere to the list `*taken` if the upstream is away. */
+static void send_elsewhere(tseed_transfer_t **taken, tseed_lane_t *lane)
 {
     tseed_transfer_t *transfer;
 
@@ -629,7 +454,7 @@ void tseed_lane_send_elsewhere(tseed_transfer_t **taken, tseed_lane_t *lane)
     }
 }
 
-void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook)
+static void describe(const tseed_lane_t *lane, tseed_outlook_t *outlook)
 {
     const tseed_pace_t *pace = &lane->pace;
 
@@ -653,11 +478,12 @@ static tseed_transfer_t *find_under_way(const tseed_lane_t *lane, const tseed_tr
 {
     const tseed_wire_t *wire = wire_of(lane, transfer);
 
-    return wire ? wire->transfer : remote_find(&lane->remote, transfer);
+    return wire ? wire->transfer : tseed_remote_find(&lane->remote, transfer);
 }
 
-void tseed_lane_orphan(tseed_transfer_t **taken, tseed_lane_t *lane,
-                       const tseed_transfer_t *transfer, apr_time_t now)
+/* Nobody waits for the transfer any more: adds it to the list if it waits, else notes the time. */
+static void let_go(tseed_transfer_t **taken, tseed_lane_t *lane, const tseed_transfer_t *transfer,
+                   apr_time_t now)
 {
     tseed_transfer_t *under_way = find_under_way(lane, transfer);
     tseed_transfer_t *waiting = under_way ? NULL : tseed_turns_take(&lane->turns, transfer);
@@ -669,7 +495,7 @@ void tseed_lane_orphan(tseed_transfer_t **taken, tseed_lane_t *lane,
     }
 }
 
-void tseed_lane_adopt(tseed_lane_t *lane, const tseed_transfer_t *transfer)
+static void adopt(tseed_lane_t *lane, const tseed_transfer_t *transfer)
 {
     tseed_transfer_t *under_way = find_under_way(lane, transfer);
 
@@ -692,14 +518,254 @@ static void withdraw_waiting(tseed_transfer_t **taken, tseed_lane_t *lane, const
     }
 }
 
-void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
-                         const void *owner)
+/* Adds all transfers of an owner, or of everybody (NULL), to the list `*taken`, linked by `next`;
+ * connections of those under way are closed. A transfer whose result is on its way back from
+ * another host stays until it has come. */
+static void withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, const void *owner)
 {
     withdraw_waiting(taken, lane, owner);
     for (tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
         if (wire->transfer && wire->transfer != &lane->probe && is_of(wire->transfer, owner)) {
-            prepend(taken, take_off(lane, multi, wire));
+            prepend(taken, take_off(lane, wire));
         }
     }
-    remote_withdraw(taken, &lane->remote, owner);
+    tseed_remote_recall(taken, &lane->remote, owner, 1);
+}
+
+/* ---- what has ended ---- */
+
+static void hand_back(tseed_lanes_t *lanes, tseed_transfer_t *transfers)
+{
+    while (transfers) {
+        tseed_transfer_t *transfer = transfers;
+
+        transfers = transfer->next; /* it is not ours any more once done has it */
+        lanes->done(lanes->baton, transfer);
+    }
+}
+
+static void start(tseed_lane_t *lane)
+{
+    const apr_time_t now = tseed_clock_monotonic();
+    tseed_transfer_t *orphans = NULL;
+
+    if (lane->all->leaving) {
+        return;
+    }
+    make_way(&orphans, lane, now);
+    start_due(lane, now);
+    hand_back(lane->all, orphans);
+}
+
+/* Shows what has become of an upstream, and says once that it is away and once that it is back. */
+static void show_outlook(tseed_lane_t *lane, int was_open)
+{
+    int is_open = tseed_pace_is_open(&lane->pace);
+    tseed_outlook_t outlook = {0};
+
+    describe(lane, &outlook);
+    if (is_open && !was_open) {
+        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+                  "TS0021: the upstream %s is away: %s; its tasks wait and go on by themselves",
+                  lane->upstream->name, lane->cause);
+    } else if (was_open && !is_open) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0063: the upstream %s is back after %.1f s",
+                  lane->upstream->name,
+                  (double)(tseed_clock_monotonic() - lane->pace.opened) / APR_USEC_PER_SEC);
+    }
+    pthread_mutex_lock(lane->all->lock);
+    lane->outlook = outlook;
+    pthread_mutex_unlock(lane->all->lock);
+}
+
+/* Goes on after the end of a transfer, NULL: it is not to be handed back. The next transfer is on
+ * its way before the last one is handed back. */
+static void go_on(tseed_lane_t *lane, tseed_transfer_t *transfer, int was_open)
+{
+    tseed_transfer_t *elsewhere = NULL;
+
+    show_outlook(lane, was_open);
+    start(lane);
+    send_elsewhere(&elsewhere, lane);
+    if (transfer) {
+        lane->all->done(lane->all->baton, transfer);
+    }
+    hand_back(lane->all, elsewhere);
+}
+
+static void finish(tseed_wire_t *wire, CURLcode code)
+{
+    tseed_lane_t *lane = wire->lane;
+    const int was_open = tseed_pace_is_open(&lane->pace);
+
+    go_on(lane, take_finished(lane, wire, code), was_open);
+}
+
+/* ---- letters ---- */
+
+tseed_lane_t *tseed_lanes_find(const tseed_lanes_t *lanes, const tseed_upstream_t *upstream)
+{
+    tseed_lane_t *lane = lanes->first;
+
+    while (lane && lane->upstream != upstream) {
+        lane = lane->next;
+    }
+    return lane;
+}
+
+static tseed_lane_t *lane_of(tseed_lanes_t *lanes, const tseed_upstream_t *upstream)
+{
+    tseed_lane_t *lane = tseed_lanes_find(lanes, upstream);
+
+    if (!lane) {
+        lane = create(lanes, upstream);
+        describe(lane, &lane->outlook);
+        lane->number = lanes->first ? lanes->first->number + 1 : 0;
+        pthread_mutex_lock(lanes->lock);
+        lane->next = lanes->first;
+        lanes->first = lane;
+        pthread_mutex_unlock(lanes->lock);
+    }
+    return lane;
+}
+
+static void read_return(tseed_lanes_t *lanes, tseed_transfer_t *transfer)
+{
+    tseed_lane_t *lane = tseed_lanes_find(lanes, transfer->upstream);
+    const int was_open = tseed_pace_is_open(&lane->pace);
+
+    go_on(lane, take_returned(lane, transfer, transfer->letter == TSEED_LETTER_DONE), was_open);
+}
+
+static void refuse(tseed_lanes_t *lanes, tseed_transfer_t *transfer)
+{
+    transfer->result = TSEED_FETCH_FAILED;
+    transfer->ended = tseed_clock_monotonic();
+    apr_cpystrn(transfer->cause,
+                "not asked for: with its parameters . or .. would be a part of the address's path",
+                sizeof(transfer->cause));
+    lanes->done(lanes->baton, transfer);
+}
+
+static void take_in(tseed_lanes_t *lanes, tseed_transfer_t *transfer)
+{
+    if (*transfer->url) {
+        tseed_turns_put(&lane_of(lanes, transfer->upstream)->turns, transfer);
+    } else {
+        refuse(lanes, transfer);
+    }
+}
+
+/* The upstream may never have been asked. */
+static void ask_again(tseed_lanes_t *lanes, const tseed_upstream_t *upstream)
+{
+    tseed_lane_t *lane = tseed_lanes_find(lanes, upstream);
+
+    if (lane) {
+        tseed_transfer_t *taken = NULL;
+
+        end_pauses(&taken, lane, tseed_clock_monotonic());
+        show_outlook(lane, tseed_pace_is_open(&lane->pace));
+        hand_back(lanes, taken);
+    }
+}
+
+static void carry_out(tseed_lanes_t *lanes, const tseed_transfer_t *order)
+{
+    const apr_time_t now = tseed_clock_monotonic();
+    tseed_transfer_t *taken = NULL;
+
+    for (tseed_lane_t *lane = lanes->first; lane; lane = lane->next) {
+        if (order->letter == TSEED_LETTER_ORPHAN) {
+            let_go(&taken, lane, order->owner, now);
+        } else if (order->letter == TSEED_LETTER_ADOPT) {
+            adopt(lane, order->owner);
+        } else {
+            withdraw(&taken, lane, order->owner);
+        }
+    }
+    hand_back(lanes, taken);
+}
+
+void tseed_lanes_read(tseed_lanes_t *lanes, tseed_transfer_t *letter)
+{
+    if (letter->letter == TSEED_LETTER_SUBMIT) {
+        take_in(lanes, letter);
+    } else if (letter->letter <= TSEED_LETTER_UNDONE) {
+        read_return(lanes, letter);
+    } else if (letter->letter == TSEED_LETTER_AGAIN) {
+        ask_again(lanes, letter->owner);
+        free(letter);
+    } else {
+        lanes->leaving |= !letter->owner;
+        carry_out(lanes, letter);
+        free(letter);
+    }
+}
+
+/* ---- turns of the thread ---- */
+
+static void collect_finished(tseed_lanes_t *lanes)
+{
+    CURLMsg *message;
+    int left;
+
+    while ((message = curl_multi_info_read(lanes->multi, &left))) {
+        CURLcode code = message->data.result;
+        tseed_wire_t *wire = NULL;
+
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &wire);
+        if (!tseed_wire_go_on(wire, lanes->multi, code)) {
+            finish(wire, code);
+        }
+    }
+}
+
+static void end_silent(tseed_lanes_t *lanes)
+{
+    const apr_time_t now = tseed_clock_monotonic();
+    tseed_wire_t *wire;
+
+    for (tseed_lane_t *lane = lanes->first; lane; lane = lane->next) {
+        for (wire = lane->wires; wire; wire = wire->next) {
+            tseed_wire_listen(wire, now);
+        }
+        note_silence(lane, now);
+        while ((wire = find_silent(lane, now))) {
+            finish(wire, CURLE_OPERATION_TIMEDOUT);
+        }
+    }
+}
+
+/* Milliseconds until the next upstream may be asked or has been silent for too long, rounded up so
+ * that the thread does not wake early. curl_multi_poll itself looks after curl's own deadlines. */
+static int nap(const tseed_lanes_t *lanes)
+{
+    apr_time_t due = TSEED_PACE_NEVER;
+    int64_t millis;
+
+    for (const tseed_lane_t *lane = lanes->first; lane; lane = lane->next) {
+        apr_time_t next = lane_due(lane);
+
+        due = next < due ? next : due;
+    }
+    millis =
+        due == TSEED_PACE_NEVER ? TSEED_LONGEST_NAP : (due - tseed_clock_monotonic() + 999) / 1000;
+    if (millis < 0) {
+        return 0;
+    }
+    return millis < TSEED_LONGEST_NAP ? (int)millis : TSEED_LONGEST_NAP;
+}
+
+void tseed_lanes_work(tseed_lanes_t *lanes)
+{
+    int running;
+
+    for (tseed_lane_t *lane = lanes->first; lane; lane = lane->next) {
+        start(lane);
+    }
+    curl_multi_perform(lanes->multi, &running);
+    collect_finished(lanes);
+    end_silent(lanes);
+    curl_multi_poll(lanes->multi, NULL, 0, nap(lanes), NULL);
 }

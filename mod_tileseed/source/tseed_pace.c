@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The pace at which an upstream is asked, and whose turn it is.
+/* The pace at which an upstream is asked.
  *
  * Latency is compared with the usual latency: the lowest mean of a window of answers. The usual
  * latency creeps up, because other zoom levels are slower to draw. At a window of one our requests
@@ -10,105 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Turns of transfers. */
-
-static const void *taker_of(const tseed_transfer_t *transfer)
-{
-    return transfer->turn_of ? transfer->turn_of : transfer->owner;
-}
-
-/* At the end of its round. */
-static void insert(tseed_turns_t *turns, tseed_transfer_t *transfer)
-{
-    tseed_transfer_t **link = &turns->first;
-
-    while (*link && (*link)->round <= transfer->round) {
-        link = &(*link)->next;
-    }
-    transfer->next = *link;
-    *link = transfer;
-}
-
-void tseed_turns_put(tseed_turns_t *turns, tseed_transfer_t *transfer)
-{
-    transfer->round = turns->round + 1;
-    for (const tseed_transfer_t *other = turns->first; other; other = other->next) {
-        if (taker_of(other) == taker_of(transfer)) {
-            transfer->round = other->round + 1;
-        }
-    }
-    insert(turns, transfer);
-    turns->count++;
-}
-
-/* Where a transfer stands; the end of the list if it does not wait. */
-static tseed_transfer_t **link_of(tseed_turns_t *turns, const tseed_transfer_t *transfer)
-{
-    tseed_transfer_t **link = &turns->first;
-
-    while (*link && *link != transfer) {
-        link = &(*link)->next;
-    }
-    return link;
-}
-
-static tseed_transfer_t *take_out(tseed_turns_t *turns, tseed_transfer_t **link)
-{
-    tseed_transfer_t *transfer = *link;
-
-    *link = transfer->next;
-    turns->count--;
-    return transfer;
-}
-
-/* From a place in the queue on, each transfer of a taker gets the round of the one before it; the
- * first gets `round`. */
-static void move_up(tseed_turns_t *turns, tseed_transfer_t **link, const void *taker, int64_t round)
-{
-    tseed_transfer_t *moved = NULL, **end = &moved;
-
-    while (*link) {
-        if (taker_of(*link) == taker) {
-            *end = *link;
-            *link = (*link)->next;
-            end = &(*end)->next;
-        } else {
-            link = &(*link)->next;
-        }
-    }
-    *end = NULL;
-    while (moved) {
-        tseed_transfer_t *transfer = moved;
-        const int64_t left = transfer->round;
-
-        moved = transfer->next;
-        transfer->round = round;
-        round = left;
-        insert(turns, transfer);
-    }
-}
-
-tseed_transfer_t *tseed_turns_serve(tseed_turns_t *turns, tseed_transfer_t *transfer)
-{
-    const int is_first = transfer == turns->first;
-    tseed_transfer_t **link = link_of(turns, transfer);
-
-    take_out(turns, link);
-    if (is_first) {
-        turns->round = transfer->round;
-    } else {
-        move_up(turns, link, taker_of(transfer), transfer->round);
-    }
-    return transfer;
-}
-
-tseed_transfer_t *tseed_turns_take(tseed_turns_t *turns, const tseed_transfer_t *transfer)
-{
-    tseed_transfer_t **link = link_of(turns, transfer);
-
-    return *link ? take_out(turns, link) : NULL;
-}
 
 #define SLOW_FACTOR 3
 #define SLOW_SLACK  (APR_USEC_PER_SEC / 10)
@@ -257,8 +158,8 @@ void tseed_pace_ask_again(tseed_pace_t *pace, apr_time_t now)
     pace->probes = 0;
 }
 
-void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent, double weight,
-                     apr_interval_time_t retry_after, apr_time_t now)
+static void take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent, double weight,
+                 apr_interval_time_t retry_after, apr_time_t now)
 {
     adapt(pace, answer, sent, weight, now);
     if (answer == TSEED_PACE_AWAY) {
@@ -270,4 +171,60 @@ void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t 
     if (now >= pace->quiet_until) { /* else it was sent before the upstream asked for quiet */
         pace->since = 0;
     }
+}
+
+/* ---- answers ---- */
+
+/* How long a picture of another layer says that a pause is not for the whole upstream. */
+#define OTHERS_LAST (60 * APR_USEC_PER_SEC)
+
+static tseed_pace_answer_t pace_answer(const tseed_transfer_t *transfer)
+{
+    if (transfer->result == TSEED_FETCH_AWAY) {
+        return TSEED_PACE_AWAY;
+    }
+    return transfer->result == TSEED_FETCH_FAILED &&
+                   (transfer->http_status == 0 || transfer->http_status >= 500)
+               ? TSEED_PACE_ERROR
+               : TSEED_PACE_WELL;
+}
+
+static void note_picture(tseed_pace_t *pace, const tseed_transfer_t *transfer)
+{
+    if (pace->pictures[0].layer != transfer->layer) {
+        pace->pictures[1] = pace->pictures[0];
+        pace->pictures[0].layer = transfer->layer;
+    }
+    pace->pictures[0].at = transfer->ended;
+}
+
+/* Whether the upstream has just given pictures of another layer, and so asks for a pause for this
+ * one alone. */
+static int pauses_layer(const tseed_pace_t *pace, const tseed_transfer_t *transfer)
+{
+    for (int i = 0; transfer->retry_after > 0 && transfer->layer && i < 2; i++) {
+        if (pace->pictures[i].layer && pace->pictures[i].layer != transfer->layer &&
+            transfer->ended - pace->pictures[i].at < OTHERS_LAST) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+tseed_pace_answer_t tseed_pace_hear(tseed_pace_t *pace, tseed_transfer_t *transfer,
+                                    apr_time_t begun)
+{
+    tseed_pace_answer_t answer = pace_answer(transfer);
+
+    transfer->pauses_layer = answer == TSEED_PACE_AWAY && pauses_layer(pace, transfer);
+    if (transfer->pauses_layer) {
+        answer = TSEED_PACE_ERROR;
+    } else if (tseed_transfer_has_picture(transfer) && transfer->layer) {
+        note_picture(pace, transfer);
+    }
+    if (transfer->ended >= pace->away_at) {
+        take(pace, answer, begun, transfer->is_document ? -1 : transfer->weight,
+             transfer->retry_after, transfer->ended);
+    }
+    return answer;
 }

@@ -16,7 +16,6 @@
 #ifndef TSEED_PACE_H
 #define TSEED_PACE_H
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include <apr_time.h>
@@ -54,6 +53,10 @@ typedef struct {
     apr_interval_time_t sum;   /* latencies of this window's answers so far */
     int known;                 /* and their number, */
     int count;                 /* with those of which nobody knows how long they take */
+    struct {
+        const void *layer;
+        apr_time_t at;
+    } pictures[2]; /* the last picture, and the last one of another layer */
 } tseed_pace_t;
 
 /* A pace at its beginning: at most `most` requests at once, `interval` apart. The first one waits
@@ -67,11 +70,19 @@ apr_time_t tseed_pace_next(const tseed_pace_t *pace, int under_way);
 /* Says that a request is being sent. */
 void tseed_pace_sent(tseed_pace_t *pace, apr_time_t now);
 
-/* Says that the request which was sent at `sent` has ended. `retry_after` is the pause that the
- * upstream asked for, or 0. The request was expected to take `weight` times as long as a usual one,
- * which is taken off its latency. Below 0: nobody knows, and its latency does not count. */
-void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent, double weight,
-                     apr_interval_time_t retry_after, apr_time_t now);
+/* Takes the answer to a transfer into account, which was sent at `begun`, and sets its
+ * pauses_layer. The transfer's weight is taken off its latency; that of a document, or with a
+ * weight below 0, does not count. An answer of before the upstream was away last says nothing about
+ * the pace. Returns what the answer says of the upstream. */
+tseed_pace_answer_t tseed_pace_hear(tseed_pace_t *pace, tseed_transfer_t *transfer,
+                                    apr_time_t begun);
+
+/* Whether a transfer gave a picture: such an address is the best probe. Until there is one, any
+ * address that an upstream has answered will do. */
+static inline int tseed_transfer_has_picture(const tseed_transfer_t *transfer)
+{
+    return transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED;
+}
 
 /* Ends the pauses, be they the upstream's or our own: one request may be sent at once, and its
  * answer decides. */
@@ -81,22 +92,5 @@ void tseed_pace_ask_again(tseed_pace_t *pace, apr_time_t now);
  * for quiet. */
 int tseed_pace_waits(const tseed_pace_t *pace, apr_time_t now);
 int tseed_pace_is_open(const tseed_pace_t *pace);
-
-typedef struct {
-    tseed_transfer_t *first; /* by round, linked by `next` */
-    int64_t round;           /* the one that is being served */
-    _Atomic int count;       /* of those that wait; others read it */
-} tseed_turns_t;
-
-/* Lets a transfer wait for its turn. */
-void tseed_turns_put(tseed_turns_t *turns, tseed_transfer_t *transfer);
-
-/* Takes a transfer that waits, because its turn has come; returns it. If it goes past the first,
- * the round that is being served stays, and so does its taker's turn. Otherwise the taker's later
- * transfers would wait behind many rounds of the others when the other hosts are gone. */
-tseed_transfer_t *tseed_turns_serve(tseed_turns_t *turns, tseed_transfer_t *transfer);
-
-/* Takes the transfer of that address out of turn; NULL: it does not wait. */
-tseed_transfer_t *tseed_turns_take(tseed_turns_t *turns, const tseed_transfer_t *transfer);
 
 #endif

@@ -388,7 +388,9 @@ static void ask_again(tseed_wire_t *wire, CURLM *multi, const char *url)
     }
 }
 
-int tseed_wire_follow(tseed_wire_t *wire, CURLM *multi, CURLcode code)
+/* Follows the redirect with which a transfer came to its end. 0: there is none that may be
+ * followed. */
+static int follow(tseed_wire_t *wire, CURLM *multi, CURLcode code)
 {
     const char *to = code == CURLE_OK ? next_address(wire) : NULL;
     const char *peer = NULL;
@@ -409,8 +411,11 @@ int tseed_wire_follow(tseed_wire_t *wire, CURLM *multi, CURLcode code)
     return !wire->is_refused;
 }
 
-/* The request is that to which the last redirect led. */
-int tseed_wire_repeat(tseed_wire_t *wire, CURLM *multi, CURLcode code)
+/* Sends a request again, once, if its connection of HTTP/2 broke before its answer began: a stream
+ * that was cancelled, of another request, may have broken it. Or if the wire decodes bodies and the
+ * answer has a coding that does not exist, or the wire does not and the answer has a coding. The
+ * request is that to which the last redirect led. */
+static int repeat(tseed_wire_t *wire, CURLM *multi, CURLcode code)
 {
     const char *to = "";
     char *url;
@@ -429,6 +434,11 @@ int tseed_wire_repeat(tseed_wire_t *wire, CURLM *multi, CURLcode code)
     ask_again(wire, multi, url);
     free(url);
     return 1;
+}
+
+int tseed_wire_go_on(tseed_wire_t *wire, CURLM *multi, CURLcode code)
+{
+    return follow(wire, multi, code) || repeat(wire, multi, code);
 }
 
 tseed_transfer_t *tseed_wire_unload(tseed_wire_t *wire)

@@ -20,16 +20,16 @@ typedef struct tseed_wire_t {
     tseed_transfer_t *transfer; /* NULL: idle */
     struct tseed_lane_t *lane;  /* whose it is */
     struct tseed_wire_t *next;
-    int no_memory;                /* the body did not fit into memory */
-    size_t headers_length;        /* bytes of all headers and trailers so far */
-    int hops;                     /* redirects that were followed */
-    int is_other;                 /* one of them led to another origin */
-    int was_public;               /* who sent us on has a public address */
-    int is_closed;                /* an address was not connected to, as it is not public */
-    int is_refused;               /* a redirect that is not followed: the transfer has its cause */
-    int has_begun;                /* the answer */
-    int is_repeated;              /* the request, by a new connection */
-    int has_coding, is_unknown;   /* the body, by what its headers say; no such coding exists */
+    int no_memory;              /* the body did not fit into memory */
+    size_t headers_length;      /* bytes of all headers and trailers so far */
+    int hops;                   /* redirects that were followed */
+    int is_other;               /* one of them led to another origin */
+    int was_public;             /* who sent us on has a public address */
+    int is_closed;              /* an address was not connected to, as it is not public */
+    int is_refused;             /* a redirect that is not followed: the transfer has its cause */
+    int has_begun;              /* the answer */
+    int is_repeated;            /* the request, by a new connection */
+    int has_coding, is_unknown; /* the body, by what its headers say; no such coding exists */
     int is_plain; /* bodies are taken as they are, not decoded; stays for later transfers */
     struct curl_slist *headers;   /* the upstream's own, borrowed */
     struct curl_slist condition;  /* the transfer's, in front of them */
@@ -47,15 +47,10 @@ void tseed_wire_destroy(tseed_wire_t *wire);
 /* Prepares an idle wire for a transfer. */
 void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t now);
 
-/* Follows the redirect with which a transfer came to its end: it goes on. 0: there is none that may
- * be followed. */
-int tseed_wire_follow(tseed_wire_t *wire, CURLM *multi, CURLcode code);
-
-/* Sends a request again, once, if its connection of HTTP/2 broke before its answer began: a stream
- * that was cancelled, of another request, may have broken it. Or if the wire decodes bodies and the
- * answer has a coding that does not exist, or the wire does not and the answer has a coding. 0:
- * none of that is so, or the request has been repeated already. */
-int tseed_wire_repeat(tseed_wire_t *wire, CURLM *multi, CURLcode code);
+/* Goes on with a transfer that came to its end: follows its redirect, or sends the request again,
+ * once, over a new connection or with the body as it is. 0: neither may help, the transfer has
+ * ended. */
+int tseed_wire_go_on(tseed_wire_t *wire, CURLM *multi, CURLcode code);
 
 /* Begins to wait for the first byte when the request is out; to be called after curl has worked. */
 void tseed_wire_listen(tseed_wire_t *wire, apr_time_t now);

@@ -297,9 +297,9 @@ static apr_status_t check_committed(tseed_database_t *db)
     return rv;
 }
 
-/* Checks the file before and after, because an insert into a file that was removed would succeed and
- * be lost. A commit that failed is made void in the log; when that fails as well, is_uncertain is
- * set. */
+/* Checks the file before and after, because an insert into a file that was removed would succeed
+ * and be lost. A commit that failed is made void in the log; when that fails as well, is_uncertain
+ * is set. */
 static apr_status_t commit(tseed_database_t *db)
 {
     apr_status_t rv = tseed_sqlite_check_file(db);

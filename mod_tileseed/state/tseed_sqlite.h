@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* SQLite's ways: the file and the log under our feet, SQLite's words of failures, commits. Private to
- * the state room; one thread at a time. */
+/* SQLite's ways: the file and the log under our feet, SQLite's words of failures, commits. Private
+ * to the state room; one thread at a time. */
 #ifndef TSEED_SQLITE_H
 #define TSEED_SQLITE_H
 

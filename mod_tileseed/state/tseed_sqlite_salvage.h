@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What outlives SQLite's file: the ids that were given out, and the rows of a damaged one. Private to
- * the state room; the thread that uses the connection.
+/* What outlives SQLite's file: the ids that were given out, and the rows of a damaged one. Private
+ * to the state room; the thread that uses the connection.
  *
  *      tileseed.db                    the database
  *      tileseed.db-wal, -shm          SQLite's own
@@ -28,12 +28,12 @@ int tseed_sqlite_is_away(const tseed_database_t *db);
  * opening lock. */
 apr_status_t tseed_sqlite_salvage(tseed_database_t *db, tseed_sqlite_open_t *open, int *version);
 
-/* Sees to it that ids go on from the mark, after the file was opened. The mark is always ahead of the
- * ids and never falls back. Under the opening lock. */
+/* Sees to it that ids go on from the mark, after the file was opened. The mark is always ahead of
+ * the ids and never falls back. Under the opening lock. */
 apr_status_t tseed_sqlite_settle_ids(tseed_database_t *db, int version);
 
-/* Moves the mark on, to `id` or beyond. Inside the transaction that gives the id out, which must not
- * be committed when this fails. */
+/* Moves the mark on, to `id` or beyond. Inside the transaction that gives the id out, which must
+ * not be committed when this fails. */
 apr_status_t tseed_sqlite_raise_mark(tseed_database_t *db, int64_t id);
 
 #endif

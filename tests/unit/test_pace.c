@@ -9,11 +9,27 @@
 
 #include "source/tseed_pace.h"
 
+static void take_weighed(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
+                         double weight, apr_interval_time_t retry_after, apr_time_t now)
+{
+    static const tseed_fetch_result_t results[] = {
+        [TSEED_PACE_WELL] = TSEED_FETCH_OK,
+        [TSEED_PACE_ERROR] = TSEED_FETCH_FAILED,
+        [TSEED_PACE_AWAY] = TSEED_FETCH_AWAY,
+    };
+
+    tseed_pace_hear(
+        pace,
+        &(tseed_transfer_t){
+            .result = results[answer], .weight = weight, .retry_after = retry_after, .ended = now},
+        sent);
+}
+
 /* The end of a usual request. */
 static void take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
                  apr_interval_time_t retry_after, apr_time_t now)
 {
-    tseed_pace_take(pace, answer, sent, 1, retry_after, now);
+    take_weighed(pace, answer, sent, 1, retry_after, now);
 }
 
 #define SECOND APR_USEC_PER_SEC
@@ -248,24 +264,46 @@ static void test_pace__knows_nothing_of_requests_that_differ(void **state)
     (void)state;
     tseed_pace_init(&pace, 8, 0, 0);
     for (int i = 0; i < 1000; i++, now += SECOND) {
-        tseed_pace_take(&pace, TSEED_PACE_WELL, now - 500 * MILLI, -1, 0, now);
+        take_weighed(&pace, TSEED_PACE_WELL, now - 500 * MILLI, -1, 0, now);
     }
     assert_int_equal(pace.usual, 0);
     assert_int_equal(pace.window, 8);
     for (int i = 0; i < 8; i++, now += SECOND) { /* 800 ms, but four times as much as usual */
-        tseed_pace_take(&pace, TSEED_PACE_WELL, now - 800 * MILLI, 4, 0, now);
+        take_weighed(&pace, TSEED_PACE_WELL, now - 800 * MILLI, 4, 0, now);
     }
     assert_int_equal(pace.usual, 200 * MILLI);
     for (int i = 0; i < 1000; i++, now += SECOND) {
-        tseed_pace_take(&pace, TSEED_PACE_WELL, now - 500 * MILLI, -1, 0, now);
+        take_weighed(&pace, TSEED_PACE_WELL, now - 500 * MILLI, -1, 0, now);
     }
     assert_int_equal(pace.usual, 200 * MILLI);
-    tseed_pace_take(&pace, TSEED_PACE_ERROR, now, -1, 0, now);
+    take_weighed(&pace, TSEED_PACE_ERROR, now, -1, 0, now);
     assert_int_equal(pace.window, 4);
     for (int i = 0; i < 100; i++, now += SECOND) { /* and the window grows again */
-        tseed_pace_take(&pace, TSEED_PACE_WELL, now, -1, 0, now);
+        take_weighed(&pace, TSEED_PACE_WELL, now, -1, 0, now);
     }
     assert_int_equal(pace.window, 8);
+}
+
+/* A pause is one layer's when another layer has just got a picture. */
+static void test_pace__hears_a_pause_of_one_layer(void **state)
+{
+    static const int layers[2];
+    tseed_transfer_t picture = {.layer = &layers[0], .http_status = 200, .ended = START};
+    tseed_transfer_t pause = {.result = TSEED_FETCH_AWAY, .retry_after = SECOND};
+    tseed_pace_t pace;
+
+    (void)state;
+    tseed_pace_init(&pace, 4, 0, START);
+    pause.layer = &layers[0];
+    pause.ended = START + SECOND;
+    assert_int_equal(tseed_pace_hear(&pace, &picture, START), TSEED_PACE_WELL);
+    assert_int_equal(tseed_pace_hear(&pace, &pause, START), TSEED_PACE_AWAY);
+    assert_false(pause.pauses_layer);
+    pause.layer = &layers[1];
+    assert_int_equal(tseed_pace_hear(&pace, &pause, START), TSEED_PACE_ERROR);
+    assert_true(pause.pauses_layer);
+    pause.ended = START + 61 * SECOND;
+    assert_int_equal(tseed_pace_hear(&pace, &pause, START), TSEED_PACE_AWAY);
 }
 
 int main(void)
@@ -282,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_pace__halves_when_latency_rises),
         cmocka_unit_test(test_pace__knows_nothing_of_requests_that_differ),
         cmocka_unit_test(test_pace__opens_after_three_in_a_row),
+        cmocka_unit_test(test_pace__hears_a_pause_of_one_layer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,10 +65,10 @@ static void test_wire__sends_again_what_http2_has_lost(void **state)
 {
     transfer = ask(*state, "/picture");
     load(&transfer);
-    assert_false(tseed_wire_repeat(wire, multi, CURLE_OK));
-    assert_false(tseed_wire_repeat(wire, multi, CURLE_RECV_ERROR));
-    assert_true(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
-    assert_false(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
+    assert_false(tseed_wire_go_on(wire, multi, CURLE_OK));
+    assert_false(tseed_wire_go_on(wire, multi, CURLE_RECV_ERROR));
+    assert_true(tseed_wire_go_on(wire, multi, CURLE_HTTP2));
+    assert_false(tseed_wire_go_on(wire, multi, CURLE_HTTP2));
     carry_out();
     assert_picture(&transfer);
     free(transfer.body);
@@ -79,12 +79,12 @@ static void test_wire__sends_each_transfer_again(void **state)
 {
     transfer = ask(*state, "/picture");
     load(&transfer);
-    assert_true(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
+    assert_true(tseed_wire_go_on(wire, multi, CURLE_HTTP2));
     carry_out();
     unload();
     next = ask(*state, "/picture");
     load(&next);
-    assert_true(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
+    assert_true(tseed_wire_go_on(wire, multi, CURLE_HTTP2));
     carry_out();
     assert_picture(&next);
     free(transfer.body);
@@ -96,7 +96,7 @@ static void test_wire__does_not_send_again_what_is_answered(void **state)
     transfer = ask(*state, "/picture");
     load(&transfer);
     carry_out();
-    assert_false(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
+    assert_false(tseed_wire_go_on(wire, multi, CURLE_HTTP2));
     assert_picture(&transfer);
     free(transfer.body);
 }
