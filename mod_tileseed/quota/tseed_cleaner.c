@@ -286,31 +286,31 @@ int64_t tseed_cleaner_workers(const tseed_cleaner_t *cleaner)
 
 /* ---- the time of grace ---- */
 
-static void add_excess(tseed_amount_t *sum, const apr_array_header_t *entries)
+/* Layers and roots have limits of bytes alone. */
+static int64_t excess_of(const apr_array_header_t *entries)
 {
-    for (int i = 0; i < entries->nelts; i++) {
-        tseed_amount_t excess = tseed_account_excess(APR_ARRAY_IDX(entries, i, entry_t).account);
+    int64_t sum = 0;
 
-        sum->bytes += excess.bytes;
-        sum->files += excess.files;
+    for (int i = 0; i < entries->nelts; i++) {
+        sum += tseed_account_excess(APR_ARRAY_IDX(entries, i, entry_t).account).bytes;
     }
+    return sum;
 }
 
-static tseed_amount_t greater(tseed_amount_t a, tseed_amount_t b)
+static int64_t greater(int64_t a, int64_t b)
 {
-    return (tseed_amount_t){a.bytes > b.bytes ? a.bytes : b.bytes,
-                            a.files > b.files ? a.files : b.files};
+    return a > b ? a : b;
 }
 
 /* The least that would go: pages that are removed for a layer make room in the other accounts, too.
  */
 static tseed_amount_t removal_of(const tseed_cleaner_t *cleaner)
 {
-    tseed_amount_t layers = {0, 0}, roots = {0, 0};
+    const int64_t parts = greater(excess_of(cleaner->layers), excess_of(cleaner->roots));
+    tseed_amount_t removal = tseed_account_excess(cleaner->global.account);
 
-    add_excess(&layers, cleaner->layers);
-    add_excess(&roots, cleaner->roots);
-    return greater(greater(layers, roots), tseed_account_excess(cleaner->global.account));
+    removal.bytes = greater(removal.bytes, parts);
+    return removal;
 }
 
 /* "3.1 MiB", "12 files", or both. */

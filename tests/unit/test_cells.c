@@ -125,12 +125,60 @@ static void test_cells__halve_down_to_one_metatile(void **state)
 static void test_cells__bound_ranges(void **state)
 {
     const tseed_range_t a = {5, 8, 0, 11, 3}, b = {5, 4, 4, 7, 7}, none = {5, 0, 0, -1, -1};
+    const tseed_range_t one = {5, 20, 9, 20, 9};
     tseed_range_t bound = tseed_cells_bound(&a, &b);
 
     (void)state;
     assert_true(bound.minx == 4 && bound.miny == 0 && bound.maxx == 11 && bound.maxy == 7);
     bound = tseed_cells_bound(&a, &none);
     assert_true(bound.minx == 8 && bound.maxy == 3);
+    bound = tseed_cells_bound(&a, &one);
+    assert_true(bound.minx == 8 && bound.miny == 0 && bound.maxx == 20 && bound.maxy == 9);
+}
+
+static tseed_range_t metatile(const tseed_shape_t *shape, int64_t x, int64_t y)
+{
+    return (tseed_range_t){9, x * shape->meta_width, y * shape->meta_height,
+                           (x + 1) * shape->meta_width - 1, (y + 1) * shape->meta_height - 1};
+}
+
+/* Metatiles of 4 x 3 tiles: blocks have 8 x 10 of them. */
+static void test_cells__share_metatiles(void **state)
+{
+    static const tseed_shape_t shape = {0, 20, 4, 3};
+    static const struct {
+        int64_t x, y;
+        int is_same;
+    } others[] = {{8, 8, 1},  {9, 8, 1},  {8, 9, 1},  {11, 9, 1}, {7, 8, 0},
+                  {12, 8, 0}, {8, 10, 0}, {8, 11, 0}, {8, 7, 0},  {12, 10, 0}};
+    const tseed_range_t one = metatile(&shape, 8, 8);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        const tseed_range_t other = metatile(&shape, others[i].x, others[i].y);
+
+        assert_int_equal(tseed_cells_share(&shape, &one, &other, (tseed_cell_shape_t){4, 4}),
+                         others[i].is_same);
+    }
+}
+
+static void assert_around(const tseed_shape_t *shape, tseed_range_t range, int columns, int rows)
+{
+    const tseed_cell_shape_t cell = tseed_cells_around(shape, &range);
+
+    assert_int_equal(cell.columns, columns);
+    assert_int_equal(cell.rows, rows);
+}
+
+static void test_cells__around_ranges(void **state)
+{
+    static const tseed_shape_t shape = {0, 20, 4, 3};
+
+    (void)state;
+    assert_around(&shape, (tseed_range_t){9, 8, 6, 11, 8}, 1, 1);
+    assert_around(&shape, (tseed_range_t){9, 8, 6, 15, 14}, 2, 4); /* 2 x 3 metatiles */
+    assert_around(&shape, (tseed_range_t){9, 0, 0, 19, 23}, 8, 8); /* 5 x 8 */
+    assert_around(&shape, (tseed_range_t){9, 0, 0, 127, 2}, 8, 1); /* 32 x 1 */
 }
 
 int main(void)
@@ -142,6 +190,8 @@ int main(void)
         cmocka_unit_test(test_cells__keep_to_the_most_that_may_be_asked),
         cmocka_unit_test(test_cells__halve_down_to_one_metatile),
         cmocka_unit_test(test_cells__bound_ranges),
+        cmocka_unit_test(test_cells__share_metatiles),
+        cmocka_unit_test(test_cells__around_ranges),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

@@ -344,6 +344,58 @@ static void test_cleaner__a_first_large_removal_is_announced(void **state)
     assert_int_equal(ask(NOW + 15 * MINUTE), TSEED_CLEAN_NOW);
 }
 
+static void assert_announced(const char *amount)
+{
+    const char *sentence;
+
+    assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, at(NOW), pool), TSEED_CLEAN_LATER);
+    if (!strstr(sentence, amount)) {
+        fail_msg("\"%s\" does not say \"%s\"", sentence, amount);
+    }
+}
+
+static void test_cleaner__what_is_announced_is_in_bytes_or_files_or_both(void **state)
+{
+    (void)state;
+    settings.quota_files = 200;
+    restart();
+    use(&roads, 260);
+    assert_announced("at least 60 files of that go");
+    settings.quota_files = 1290;
+    cleaner = NULL;
+    restart();
+    use(&roads, 1300);
+    assert_announced("at least 300.0 MiB and 10 files of that go");
+}
+
+/* Of what layers, roots and all together are over, the most. */
+static void test_cleaner__what_is_announced_is_the_most_of_three_sums(void **state)
+{
+    tseed_chain_t lakes;
+
+    (void)state;
+    settings.min_free = 100 * MIB;
+    restart();
+    lakes = tseed_cleaner_chain(cleaner, "lakes", "/other");
+    limit_layer("roads", 100, 0, TSEED_POLICY_LFU);
+    limit_layer("rivers", 100, 0, TSEED_POLICY_LFU);
+    use(&roads, 150);
+    use(&rivers, 140);
+    use(&lakes, 50);
+    measure(INT64_MAX);
+    tseed_cleaner_free_set(cleaner, "/other", INT64_MAX, 0);
+    assert_announced("at least 90.0 MiB of that go");
+    cleaner = NULL;
+    restart();
+    lakes = tseed_cleaner_chain(cleaner, "lakes", "/other");
+    use(&roads, 150);
+    use(&rivers, 140);
+    use(&lakes, 50);
+    measure(30 * MIB); /* 70 MiB are missing here, 40 MiB there */
+    tseed_cleaner_free_set(cleaner, "/other", 60 * MIB, 50 * MIB);
+    assert_announced("at least 110.0 MiB of that go");
+}
+
 /* As at the start of a machine whose clock is set a while after httpd has begun. */
 static void test_cleaner__a_clock_that_is_set_ends_no_grace(void **state)
 {
@@ -568,6 +620,8 @@ int main(void)
         TEST(is_due_by_the_monotonic_clock),
         TEST(an_endless_period_ends_nowhere),
         TEST(a_first_large_removal_is_announced),
+        TEST(what_is_announced_is_in_bytes_or_files_or_both),
+        TEST(what_is_announced_is_the_most_of_three_sums),
         TEST(a_clock_that_is_set_ends_no_grace),
         TEST(the_end_that_is_shown_is_steady),
         TEST(a_restart_goes_on_with_what_was_left),

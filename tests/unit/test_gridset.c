@@ -224,6 +224,9 @@ static void test_gridset__refuses_levels_that_cannot_be(void **state)
     assert_refused(set, "resolution 250 of level 3 is not below the 250 of level 2");
     set.resolution[3] = 300;
     assert_refused(set, "from coarse to fine");
+    set.resolution[1] = 4000;
+    assert_refused(set, "resolution 4000 of level 1 is not below the 4000 of level 0");
+    set = swiss();
     set.resolution[3] = 0;
     assert_refused(set, "resolution 0 of level 3");
     set.resolution[0] = INFINITY;
@@ -300,6 +303,31 @@ static void test_gridset__refuses_more_tiles_than_can_be_counted(void **state)
     assert_refused(set, "level 0 would be");
 }
 
+/* A row of tiles of one unit. */
+static tseed_gridset_t row_of(double tiles)
+{
+    return (tseed_gridset_t){
+        .name = "row",
+        .extent = {0, 0, tiles, 1},
+        .tile_width = 1,
+        .tile_height = 1,
+        .meters_per_unit = 1,
+        .levels = 1,
+        .resolution = {1},
+    };
+}
+
+static void test_gridset__has_2_to_the_53_tiles_across_at_most(void **state)
+{
+    tseed_gridset_t most = row_of(9007199254740992.0);
+
+    (void)state;
+    assert_null(tseed_gridset_finish(&most, pool));
+    assert_int_equal(most.columns[0], INT64_C(1) << 53);
+    assert_int_equal(most.rows[0], 1);
+    assert_refused(row_of(9007199254740994.0), "level 0 would be");
+}
+
 static void test_gridset__codes_of_web_mercator_are_one(void **state)
 {
     static const int64_t codes[] = {900913, 3857, 102100, 102113};
@@ -371,6 +399,7 @@ int main(void)
         cmocka_unit_test(test_gridset__refuses_an_origin_inside_the_extent),
         cmocka_unit_test(test_gridset__refuses_impossible_tiles_and_units),
         cmocka_unit_test(test_gridset__refuses_more_tiles_than_can_be_counted),
+        cmocka_unit_test(test_gridset__has_2_to_the_53_tiles_across_at_most),
         cmocka_unit_test(test_gridset__codes_of_web_mercator_are_one),
         cmocka_unit_test(test_gridset__print_ignores_what_moves_no_tile),
         cmocka_unit_test(test_gridset__print_tells_everything_else),

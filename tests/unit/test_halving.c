@@ -106,11 +106,28 @@ static void test_halving__other_grid_sets_are_refused(void **state)
     assert_null(tseed_halving_check(&set, 0, pool));
 }
 
+/* A hundredth of a pixel over the longer axis is allowed: 20,000 rows of one pixel, and a factor
+ * that is off by a millionth, are twice that. */
+static void test_halving__looks_at_the_longer_axis(void **state)
+{
+    tseed_gridset_t high = made(0, 20000, 0.5000005, 2), low = made(0, 100, 0.5000005, 2);
+
+    (void)state;
+    assert_non_null(strstr(tseed_halving_check(&high, 0, pool), "does not halve"));
+    assert_null(tseed_halving_check(&low, 0, pool)); /* 100 pixels a side */
+    high.tile_width = 3;
+    assert_non_null(strstr(tseed_halving_check(&high, 0, pool), "3x2"));
+    high.tile_width = 2;
+    high.tile_height = 3;
+    assert_non_null(strstr(tseed_halving_check(&high, 0, pool), "2x3"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_halving__four_tiles_cover_the_ground_of_one),
         cmocka_unit_test(test_halving__rows_from_the_top_hang_out_at_the_bottom),
+        cmocka_unit_test(test_halving__looks_at_the_longer_axis),
         cmocka_unit_test(test_halving__other_grid_sets_are_refused),
     };
 

@@ -14,11 +14,12 @@
 #include "pool_fixture.h"
 
 #define LEVELS 5
+#define DEEP   7 /* several blocks a side */
 #define DEPTH  2
 #define MANY   1000000
 
 /* Tiles of one unit at level 0, twice as many a side at each further level. */
-static tseed_gridset_t world(int width, int height)
+static tseed_gridset_t world(int width, int height, int levels)
 {
     tseed_gridset_t set = {
         .name = "units",
@@ -26,8 +27,8 @@ static tseed_gridset_t world(int width, int height)
         .tile_width = 1,
         .tile_height = 1,
         .meters_per_unit = 1,
-        .levels = LEVELS,
-        .resolution = {1, 0.5, 0.25, 0.125, 0.0625},
+        .levels = levels,
+        .resolution = {1, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625},
     };
 
     assert_null(tseed_gridset_finish(&set, pool));
@@ -147,24 +148,27 @@ typedef struct {
     tseed_jump_t jump;
 } world_t;
 
-static void make(world_t *made, int seed)
+/* A deep world has the larger metatiles, and findings in a few of them. */
+static void make(world_t *made, int seed, int levels)
 {
     static const int sides[] = {1, 2, 3, 4, 8, 32};
-    const int meta_width = sides[roll(6)], meta_height = sides[roll(6)];
+    const int large = levels == DEEP ? 2 : 0;
+    const int meta_width = sides[large + roll(6 - large)];
+    const int meta_height = sides[large + roll(6 - large)];
     const int width = 1 + roll(4), height = 1 + roll(4);
     tseed_bounds_t bounds;
 
     dice = (uint64_t)seed;
-    made->set = world(width, height);
+    made->set = world(width, height, levels);
     bounds = made->set.extent;
     if (roll(2)) { /* a task that wants a part */
         bounds = (tseed_bounds_t){roll(8) / 16.0, roll(8) / 16.0, width - roll(7) / 16.0,
                                   height - roll(7) / 16.0};
     }
     tseed_positions_init(&made->positions, &made->set, &bounds,
-                         &(tseed_shape_t){0, LEVELS - 1, meta_width, meta_height});
+                         &(tseed_shape_t){0, levels - 1, meta_width, meta_height});
     made->findings = tseed_findings_create(meta_width, meta_height, DEPTH);
-    sow(made->findings, &made->positions, 2 + roll(40));
+    sow(made->findings, &made->positions, 2 + roll(40) + (large ? 60 : 0));
     made->jump = (tseed_jump_t){.findings = made->findings,
                                 .positions = &made->positions,
                                 .class_of = class_of,
@@ -215,7 +219,20 @@ static void test_jump__passes_what_lies_below_findings_and_no_more(void **state)
     for (int seed = 1; seed <= 400; seed++) {
         world_t made;
 
-        make(&made, seed);
+        make(&made, seed, LEVELS);
+        check_runs(&made);
+        tseed_findings_destroy(made.findings);
+    }
+}
+
+/* Runs of whole blocks end within a level here, at ends of findings and at holes. */
+static void test_jump__passes_whole_blocks_and_no_more(void **state)
+{
+    (void)state;
+    for (int seed = 1; seed <= 60; seed++) {
+        world_t made;
+
+        make(&made, seed, DEEP);
         check_runs(&made);
         tseed_findings_destroy(made.findings);
     }
@@ -249,7 +266,7 @@ static void test_jump__looks_at_a_share(void **state)
     for (int seed = 1; seed <= 300; seed++) {
         world_t made;
 
-        make(&made, seed);
+        make(&made, seed, LEVELS);
         made.jump.looked = 1 + seed % 2;
         made.jump.share = 5;
         assert_int_equal(go_through(&made, &looks, &passed), made.positions.tiles);
@@ -268,7 +285,7 @@ static void test_jump__looks_at_the_same_metatiles_each_time(void **state)
     int64_t looks, passed, again, passed_again;
 
     (void)state;
-    make(&made, 7);
+    make(&made, 7, LEVELS);
     made.jump.share = 100;
     go_through(&made, &looks, &passed);
     go_through(&made, &again, &passed_again);
@@ -325,6 +342,10 @@ static void test_jump__a_sea_of_10_to_the_12_takes_a_few_steps(void **state)
     assert_int_equal(tiles, INT64_C(1466015503701) - 1 - 4 - 16);
     tseed_jump_from(&landing, &jump, positions.first[3], 18); /* a level a step */
     assert_int_equal(landing.end, positions.count);
+    for (int steps = 1; steps < 18; steps++) {
+        tseed_jump_from(&landing, &jump, positions.first[3], steps);
+        assert_int_equal(landing.end, positions.first[3 + steps]);
+    }
     tseed_findings_destroy(findings);
 }
 
@@ -353,6 +374,273 @@ static void test_jump__a_quarter_of_the_world_is_counted_exactly(void **state)
     }
     assert_int_equal(passed, INT64_C(1) << 26);
     tseed_findings_destroy(findings);
+}
+
+/* ---- known ground ---- */
+
+/* Mercator's levels start .. stop, and what is found there. */
+typedef struct {
+    tseed_positions_t positions;
+    tseed_findings_t *findings;
+    tseed_jump_t jump;
+} ground_t;
+
+static void open_ground(ground_t *ground, int start, int stop, int meta_height)
+{
+    const tseed_gridset_t *mercator = tseed_gridset_builtin("EPSG:3857");
+
+    tseed_positions_init(&ground->positions, mercator, &mercator->extent,
+                         &(tseed_shape_t){start, stop, 4, meta_height});
+    ground->findings = tseed_findings_create(4, meta_height, DEPTH);
+    ground->jump = (tseed_jump_t){.findings = ground->findings,
+                                  .positions = &ground->positions,
+                                  .class_of = class_of,
+                                  .looked = 1,
+                                  .seed = 1};
+}
+
+static void close_ground(ground_t *ground)
+{
+    tseed_findings_destroy(ground->findings);
+}
+
+/* Where so many steps end, counted from the first position of a level. */
+static int64_t end_after(const ground_t *ground, int z, int64_t from, int steps)
+{
+    tseed_landing_t landing;
+
+    tseed_jump_from(&landing, &ground->jump, ground->positions.first[z] + from, steps);
+    return landing.end - ground->positions.first[z];
+}
+
+/* 2^14 tiles are 512 blocks of 8 x 8 metatiles. */
+static void test_jump__takes_rows_of_blocks_blocks_and_lines_in_a_step(void **state)
+{
+    const int64_t row = INT64_C(512) * 64;
+    ground_t ground;
+    tseed_finding_t *hole;
+
+    (void)state;
+    open_ground(&ground, 2, 14, 4);
+    plant(ground.findings, &ground.positions, 2, 0, 0); /* the whole world */
+    hole = tseed_findings_get(ground.findings, 14, 1000, 96);
+    hole->range = (tseed_range_t){14, 4000, 384, 4003, 387};
+    tseed_findings_set_hole(ground.findings, hole, 1);
+    /* the hole is the first metatile of block 125 in row 12 of blocks */
+    assert_int_equal(end_after(&ground, 14, 0, 1), 12 * row);
+    assert_int_equal(end_after(&ground, 14, 0, 2), 12 * row + 125 * 64);
+    assert_int_equal(end_after(&ground, 14, 0, MANY), 12 * row + 125 * 64);
+    /* behind the hole: a line of 7, seven lines of 8, the other blocks, the other rows */
+    assert_int_equal(end_after(&ground, 14, 12 * row + 125 * 64 + 1, 1), 12 * row + 125 * 64 + 8);
+    assert_int_equal(end_after(&ground, 14, 12 * row + 125 * 64 + 1, 2), 12 * row + 125 * 64 + 16);
+    assert_int_equal(end_after(&ground, 14, 12 * row + 125 * 64 + 1, 8), 12 * row + 126 * 64);
+    assert_int_equal(end_after(&ground, 14, 12 * row + 125 * 64 + 1, 9), 13 * row);
+    assert_int_equal(end_after(&ground, 14, 12 * row + 125 * 64 + 1, 10), 512 * row);
+    close_ground(&ground);
+}
+
+static void test_jump__takes_a_part_of_the_world_by_steps(void **state)
+{
+    const int64_t row = INT64_C(512) * 128; /* metatiles of 4 x 2 tiles */
+    ground_t ground;
+
+    (void)state;
+    open_ground(&ground, 2, 14, 2);
+    plant(ground.findings, &ground.positions, 2, 0, 0); /* the southern half */
+    assert_int_equal(end_after(&ground, 14, 0, 1), 256 * row);
+    assert_int_equal(end_after(&ground, 14, 256 * row, 1), 256 * row);
+    close_ground(&ground);
+    open_ground(&ground, 3, 14, 4);
+    plant(ground.findings, &ground.positions, 3, 1, 0); /* south east: 256 blocks of each row */
+    assert_int_equal(end_after(&ground, 14, 256 * 64, 1), 512 * 64);
+    assert_int_equal(end_after(&ground, 14, (512 + 256) * 64, 1), 2 * 512 * 64);
+    close_ground(&ground);
+}
+
+typedef struct {
+    int count, asking, broad;
+    int64_t x[64], y[64];
+} looks_t;
+
+/* What is looked at in a level, by columns and rows from a metatile on. */
+static looks_t looks_at(const ground_t *ground, int z, int64_t left, int64_t bottom, int64_t side)
+{
+    looks_t looks = {0};
+
+    for (int64_t y = bottom; y < bottom + side; y++) {
+        for (int64_t x = left; x < left + side; x++) {
+            const int64_t at = tseed_positions_of_metatile(&ground->positions, z, x, y);
+            tseed_landing_t landing;
+
+            tseed_jump_from(&landing, &ground->jump, at, 1);
+            looks.broad += landing.is_broad;
+            looks.asking += landing.asks;
+            if (landing.is_look) {
+                assert_int_equal(landing.end, at);
+                assert_true(looks.count < 64);
+                looks.x[looks.count] = x - left;
+                looks.y[looks.count++] = y - bottom;
+            }
+        }
+    }
+    return looks;
+}
+
+/* Level 5 has 8 x 8 metatiles, of which 16 may be looked at: one in each half of each row. */
+static void test_jump__looks_lie_in_parts_of_their_own(void **state)
+{
+    ground_t ground;
+    looks_t looks;
+
+    (void)state;
+    open_ground(&ground, 2, 6, 4);
+    ground.jump.share = 100;
+    plant(ground.findings, &ground.positions, 2, 0, 0);
+    for (int seed = 1; seed <= 50; seed++) {
+        ground.jump.seed = (uint64_t)seed;
+        assert_int_equal(looks_at(&ground, 3, 0, 0, 2).count, 4);
+        assert_int_equal(looks_at(&ground, 4, 0, 0, 4).count, 16);
+        looks = looks_at(&ground, 5, 0, 0, 8);
+        assert_int_equal(looks.count, 16);
+        for (int i = 0; i < 16; i++) { /* row by row, as they were gone through */
+            assert_int_equal(looks.y[i], i / 2);
+            assert_int_equal(looks.x[i] / 4, i % 2);
+        }
+        assert_int_equal(looks.asking + looks.broad, 0);
+    }
+    close_ground(&ground);
+}
+
+/* 5 % of 8 x 8 metatiles are 3.2. */
+static void test_jump__looks_are_as_many_as_the_share_says(void **state)
+{
+    ground_t ground;
+    int sum = 0;
+
+    (void)state;
+    open_ground(&ground, 2, 5, 4);
+    ground.jump.share = 5;
+    plant(ground.findings, &ground.positions, 2, 0, 0);
+    for (int seed = 1; seed <= 1000; seed++) {
+        int count;
+
+        ground.jump.seed = (uint64_t)seed;
+        count = looks_at(&ground, 5, 0, 0, 8).count;
+        assert_in_range(count, 2, 4); /* where two parts meet, two looks may be one */
+        sum += count;
+    }
+    assert_in_range(sum, 3150, 3250);
+    close_ground(&ground);
+}
+
+static int same_looks(const looks_t *a, const looks_t *b)
+{
+    int is_same = a->count == b->count;
+
+    for (int i = 0; is_same && i < a->count; i++) {
+        is_same = a->x[i] == b->x[i] && a->y[i] == b->y[i];
+    }
+    return is_same;
+}
+
+/* Findings beside and above each other, and other seeds, have looks at other places: four or so
+ * of 64 metatiles. At the next level they go other ways too. */
+static void test_jump__looks_differ(void **state)
+{
+    looks_t one, other, finer;
+    ground_t ground;
+    int alike = 0;
+
+    (void)state;
+    open_ground(&ground, 2, 7, 4);
+    ground.jump.share = 7;
+    plant(ground.findings, &ground.positions, 4, 0, 0);
+    plant(ground.findings, &ground.positions, 4, 1, 0);
+    plant(ground.findings, &ground.positions, 4, 0, 1);
+    one = looks_at(&ground, 7, 0, 0, 8);
+    assert_in_range(one.count, 4, 5);
+    other = looks_at(&ground, 7, 8, 0, 8);
+    assert_false(same_looks(&one, &other));
+    other = looks_at(&ground, 7, 0, 8, 8);
+    assert_false(same_looks(&one, &other));
+    ground.jump.seed = 2;
+    other = looks_at(&ground, 7, 0, 0, 8);
+    assert_false(same_looks(&one, &other));
+    close_ground(&ground);
+    /* one look in each of 16 rows of 16, and in each pair of 32 rows of 32 */
+    open_ground(&ground, 2, 7, 4);
+    ground.jump.share = 100;
+    plant(ground.findings, &ground.positions, 2, 0, 0);
+    one = looks_at(&ground, 6, 0, 0, 16);
+    finer = looks_at(&ground, 7, 0, 0, 32);
+    assert_int_equal(one.count, 16);
+    assert_int_equal(finer.count, 16);
+    for (int i = 0; i < 16; i++) {
+        assert_int_equal(one.y[i], i);
+        assert_int_equal(finer.y[i] / 2, i);
+        alike += (one.x[i] >= 8) == finer.y[i] % 2;
+    }
+    assert_in_range(alike, 2, 14); /* all 16 if the draw were the same */
+    close_ground(&ground);
+}
+
+static void assert_looks(const looks_t *looks, int count, int asking, int broad)
+{
+    assert_int_equal(looks->count, count);
+    assert_int_equal(looks->asking, asking);
+    assert_int_equal(looks->broad, broad);
+}
+
+/* The first level below a finding that has an eighth of a level. */
+static void test_jump__asks_about_broad_findings(void **state)
+{
+    ground_t ground;
+    looks_t looks;
+
+    (void)state;
+    open_ground(&ground, 2, 6, 4);
+    ground.jump.asks = 1;
+    plant(ground.findings, &ground.positions, 2, 0, 0);
+    looks = looks_at(&ground, 3, 0, 0, 2);
+    assert_looks(&looks, 4, 4, 4);
+    looks = looks_at(&ground, 4, 0, 0, 4);
+    assert_looks(&looks, 0, 0, 16);
+    ground.jump.asks = 0;
+    looks = looks_at(&ground, 3, 0, 0, 2);
+    assert_looks(&looks, 0, 0, 0);
+    close_ground(&ground);
+    open_ground(&ground, 3, 6, 4); /* a sixteenth */
+    ground.jump.asks = 1;
+    plant(ground.findings, &ground.positions, 4, 2, 2);
+    looks = looks_at(&ground, 5, 4, 4, 2);
+    assert_looks(&looks, 0, 0, 0);
+    close_ground(&ground);
+    open_ground(&ground, 3, 6, 2); /* an eighth: level 3 has 2 x 4 metatiles */
+    ground.jump.asks = 1;
+    plant(ground.findings, &ground.positions, 3, 1, 2);
+    looks = looks_at(&ground, 4, 2, 4, 2);
+    assert_looks(&looks, 4, 4, 4);
+    close_ground(&ground);
+}
+
+/* The task begins at level 5: that is the first one below, with 16 looks of 64. */
+static void test_jump__asks_where_the_task_begins(void **state)
+{
+    const tseed_gridset_t *mercator = tseed_gridset_builtin("EPSG:3857");
+    tseed_positions_t above;
+    ground_t ground;
+    looks_t looks;
+
+    (void)state;
+    open_ground(&ground, 5, 6, 4);
+    ground.jump.asks = 1;
+    tseed_positions_init(&above, mercator, &mercator->extent, &(tseed_shape_t){2, 6, 4, 4});
+    plant(ground.findings, &above, 2, 0, 0);
+    looks = looks_at(&ground, 5, 0, 0, 8);
+    assert_looks(&looks, 16, 16, 64);
+    looks = looks_at(&ground, 6, 0, 0, 16);
+    assert_looks(&looks, 0, 0, 256);
+    close_ground(&ground);
 }
 
 static void test_findings__survive_being_many_and_being_dropped(void **state)
@@ -401,7 +689,7 @@ static void test_findings__visit_all_below_that_have_common_ground(void **state)
         size_t cursor = 0;
         world_t made;
 
-        make(&made, seed);
+        make(&made, seed, LEVELS);
         while ((finding = tseed_findings_next(made.findings, &cursor)) != NULL) {
             int found = 0;
 
@@ -416,6 +704,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jump__passes_what_lies_below_findings_and_no_more),
+        cmocka_unit_test(test_jump__passes_whole_blocks_and_no_more),
+        cmocka_unit_test(test_jump__takes_rows_of_blocks_blocks_and_lines_in_a_step),
+        cmocka_unit_test(test_jump__takes_a_part_of_the_world_by_steps),
+        cmocka_unit_test(test_jump__looks_lie_in_parts_of_their_own),
+        cmocka_unit_test(test_jump__looks_are_as_many_as_the_share_says),
+        cmocka_unit_test(test_jump__looks_differ),
+        cmocka_unit_test(test_jump__asks_about_broad_findings),
+        cmocka_unit_test(test_jump__asks_where_the_task_begins),
         cmocka_unit_test(test_jump__looks_at_a_share),
         cmocka_unit_test(test_jump__looks_at_the_same_metatiles_each_time),
         cmocka_unit_test(test_jump__a_sea_of_10_to_the_12_takes_a_few_steps),

@@ -574,6 +574,55 @@ static void test_range__origin_of_all_levels(void **state)
     assert_true(tseed_range_has_one_origin(&grid, 1, 1));
 }
 
+static void assert_margin(const tseed_gridset_t *gridset, tseed_range_t whole, int gutter,
+                          int is_cut, tseed_margin_t expected)
+{
+    const tseed_margin_t margin = tseed_margin_of(gridset, &whole, gutter, is_cut);
+
+    assert_int_equal(margin.left, expected.left);
+    assert_int_equal(margin.right, expected.right);
+    assert_int_equal(margin.bottom, expected.bottom);
+    assert_int_equal(margin.top, expected.top);
+}
+
+/* Level 4 has 16 x 16 tiles of 256 pixels a side; level 1 of the other 7 x 7 of 3 x 2. */
+static void test_range__gutters_end_at_the_grid(void **state)
+{
+    const tseed_gridset_t *world = tseed_gridset_builtin("EPSG:3857");
+    const tseed_gridset_t set = ragged();
+
+    (void)state;
+    assert_margin(world, (tseed_range_t){4, 0, 0, 3, 3}, 100, 1,
+                  (tseed_margin_t){.left = 0, .right = 100, .bottom = 0, .top = 100});
+    assert_margin(world, (tseed_range_t){4, 12, 12, 15, 15}, 100, 1,
+                  (tseed_margin_t){.left = 100, .right = 0, .bottom = 100, .top = 0});
+    assert_margin(world, (tseed_range_t){4, 0, 0, 15, 15}, 100, 0,
+                  (tseed_margin_t){.left = 100, .right = 100, .bottom = 100, .top = 100});
+    assert_margin(world, (tseed_range_t){4, 1, 2, 13, 14}, 300, 1,
+                  (tseed_margin_t){.left = 256, .right = 300, .bottom = 300, .top = 256});
+    assert_margin(&set, (tseed_range_t){1, 1, 1, 5, 5}, 5, 1,
+                  (tseed_margin_t){.left = 3, .right = 3, .bottom = 2, .top = 2});
+    assert_margin(&set, (tseed_range_t){1, 1, 1, 5, 5}, 0, 1, (tseed_margin_t){.left = 0});
+}
+
+static void test_range__boxes_that_look_like_degrees(void **state)
+{
+    const tseed_bounds_t metres = tseed_gridset_builtin("EPSG:3857")->extent;
+    const tseed_bounds_t degrees = tseed_gridset_builtin("EPSG:4326")->extent;
+    const tseed_bounds_t boxes[] = {
+        {-181, -90, 180, 90}, {-180, -181, 180, 90}, {-180, -90, 181, 90}, {-180, -90, 180, 181}};
+    const tseed_bounds_t narrow = {0, 0, 36000, 1}, wide = {1, 0, 36002, 1};
+
+    (void)state;
+    assert_true(tseed_bounds_in_degrees(&(tseed_bounds_t){-180, -180, 180, 180}, &metres));
+    assert_false(tseed_bounds_in_degrees(&(tseed_bounds_t){5, 45, 15, 55}, &degrees));
+    for (size_t i = 0; i < sizeof(boxes) / sizeof(boxes[0]); i++) {
+        assert_false(tseed_bounds_in_degrees(&boxes[i], &metres));
+    }
+    assert_false(tseed_bounds_in_degrees(&(tseed_bounds_t){5, 45, 15, 55}, &narrow));
+    assert_true(tseed_bounds_in_degrees(&(tseed_bounds_t){5, 45, 15, 55}, &wide));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -598,6 +647,8 @@ int main(void)
         cmocka_unit_test(test_range__tile_of_its_ground_at_the_border),
         cmocka_unit_test(test_range__whole_tiles_lie_within_bounds),
         cmocka_unit_test(test_range__origin_of_all_levels),
+        cmocka_unit_test(test_range__gutters_end_at_the_grid),
+        cmocka_unit_test(test_range__boxes_that_look_like_degrees),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

@@ -54,9 +54,9 @@ static void check_sides(tseed_systems_t *systems, int srs, tseed_bounds_t e)
 {
     const tseed_bounds_t all = degrees_of(systems, srs, e);
 
-    for (int i = 0; i < 1000; i++) {
-        const double x = e.minx + (e.maxx - e.minx - 2) * i / 999;
-        const double y = e.miny + (e.maxy - e.miny - 2) * i / 999;
+    for (int i = 0; i < 200; i++) {
+        const double x = e.minx + (e.maxx - e.minx - 2) * i / 199;
+        const double y = e.miny + (e.maxy - e.miny - 2) * i / 199;
         const tseed_bounds_t parts[] = {{x, e.miny, x + 2, e.miny + 2},
                                         {x, e.maxy - 2, x + 2, e.maxy},
                                         {e.minx, y, e.minx + 2, y + 2},
@@ -224,6 +224,26 @@ static void test_systems__area_of_use(void **state)
     assert_false(tseed_systems_is_near(system, &germany));
 }
 
+static void test_systems__built_in_systems_say_what_they_are(void **state)
+{
+    const tseed_bounds_t north = {0, 88, 10, 89}, far_north = {0, 91.5, 10, 92};
+    tseed_systems_t *systems = tseed_systems_create(pool);
+    const tseed_system_t *system;
+
+    (void)state;
+    assert_null(tseed_systems_find_epsg(&system, systems, 4326));
+    assert_true(system->north_east == 1 && system->is_angular == 1);
+    assert_true(system->area.minx == -180 && system->area.miny == -90);
+    assert_true(system->area.maxx == 180 && system->area.maxy == 90);
+    assert_null(tseed_systems_find_epsg(&system, systems, 102100));
+    assert_true(system->north_east == 0 && system->is_angular == 0);
+    assert_true(system->meters_per_unit == 1);
+    assert_true(system->area.minx == -180 && system->area.miny == -85.06);
+    assert_true(system->area.maxx == 180 && system->area.maxy == 85.06);
+    assert_true(tseed_systems_is_near(system, &north)); /* within 6 degrees */
+    assert_false(tseed_systems_is_near(system, &far_north));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +255,7 @@ int main(void)
         cmocka_unit_test(test_systems__order_of_axes),
         cmocka_unit_test(test_systems__metres_of_a_unit),
         cmocka_unit_test(test_systems__area_of_use),
+        cmocka_unit_test(test_systems__built_in_systems_say_what_they_are),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
