@@ -6,6 +6,7 @@
 
 #include "base/tseed_clock.h"
 #include "board_memory.h"
+#include "origins_fixture.h"
 #include "savings/tseed_savings.h"
 #include "state/tseed_books.h"
 
@@ -28,87 +29,6 @@ static tseed_task_t tasks[2];
 static tseed_run_t all[2], *const run = all;
 static tseed_book_tileset_t booked[2];
 static tseed_savings_t *savings;
-static int asked, taken, forgotten, left;
-
-/* ---- the rooms below ---- */
-
-void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *leader, const char *address)
-{
-    (void)origins;
-    (void)address;
-    leader->request.transfer.condition = NULL;
-    asked++;
-}
-
-void tseed_origins_take(tseed_origins_t *origins, tseed_job_t *job)
-{
-    (void)origins;
-    (void)job;
-    taken++;
-}
-
-void tseed_origins_forget(tseed_origins_t *origins, tseed_job_t *job)
-{
-    (void)origins;
-    (void)job;
-    forgotten++;
-}
-
-void tseed_origins_forget_all(tseed_origins_t *origins, tseed_book_tileset_t *of)
-{
-    (void)origins;
-    (void)of;
-}
-
-void tseed_origins_forget_tiles(tseed_origins_t *origins, tseed_run_t *of,
-                                const tseed_range_t *tiles)
-{
-    (void)origins;
-    (void)of;
-    forgotten += (int)tseed_range_count(tiles);
-}
-
-void tseed_origins_follow(tseed_origins_t *origins, tseed_run_t *of)
-{
-    (void)origins;
-    (void)of;
-}
-
-void tseed_origins_leave(tseed_origins_t *origins, const tseed_book_tileset_t *of)
-{
-    (void)origins;
-    (void)of;
-    left++;
-}
-
-tseed_cell_shape_t tseed_origins_cell(tseed_origins_t *origins, tseed_run_t *of,
-                                      const tseed_metatile_t *metatile)
-{
-    (void)origins;
-    (void)of;
-    (void)metatile;
-    return (tseed_cell_shape_t){0, 0};
-}
-
-apr_status_t tseed_origins_write(const tseed_origins_t *origins)
-{
-    (void)origins;
-    return APR_SUCCESS;
-}
-
-void tseed_origins_saved(tseed_origins_t *origins)
-{
-    (void)origins;
-}
-
-uint64_t tseed_origins_recipe(const tseed_task_t *task, const tseed_tileset_t *tileset,
-                              apr_pool_t *scratch)
-{
-    (void)task;
-    (void)tileset;
-    (void)scratch;
-    return 1;
-}
 
 /* ---- one run, and a partner of another tile set ---- */
 
