@@ -733,6 +733,63 @@ static void test_board__full_of_blame_drops_the_least(void **state)
     assert_int_equal(tseed_board_crashes_at(board, 6, 299), 1);
 }
 
+/* What a forgotten task has left in the table makes room before the others do. */
+static void test_board__forgotten_blame_is_no_blame(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+
+    (void)state;
+    for (int i = 0; i < 2 * TSEED_BOARD_BLAMES; i++) {
+        tseed_board_worker_begin(board, 0, 6, i / 2);
+        tseed_board_crash(board, 0);
+        tseed_board_seeder_begin(board, 100, 1);
+    }
+    tseed_board_crashes_forget(board, 6);
+    for (int64_t task = 7; task < 12; task++) {
+        tseed_board_worker_begin(board, 0, task, 1);
+        tseed_board_crash(board, 0);
+        tseed_board_seeder_begin(board, 100, 1);
+    }
+    for (int64_t task = 7; task < 12; task++) {
+        assert_int_equal(tseed_board_crashes_at(board, task, 1), 1);
+        assert_int_equal(tseed_board_crashes_of(board, task), 1);
+    }
+}
+
+/* Nobody is at work at a task of any number. */
+static void test_board__idle_workers_are_blamed_for_nothing(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+
+    (void)state;
+    tseed_board_worker_begin(board, 0, 5, 77);
+    tseed_board_worker_end(board, 0);
+    tseed_board_crash(board, 0);
+    tseed_board_seeder_begin(board, 100, 1);
+    for (unsigned i = 0; i < TSEED_BOARD_BLAMES; i++) {
+        assert_int_equal(board->segment->blames[i].task, 0);
+    }
+}
+
+/* What stands behind the last slot is none. */
+static void test_board__has_no_slot_behind_its_last(void **state)
+{
+    tseed_board_t *larger = board_new(SLOTS);
+    tseed_board_t *board =
+        tseed_board_attach(larger->segment, tseed_board_layout(), 2, WORKERS, pool);
+    tseed_row_t row;
+
+    (void)state;
+    for (int64_t id = 1; id <= 4; id++) {
+        claim(larger, id, "a", 0);
+    }
+    assert_int_not_equal(tseed_board_layout(), 0); /* as fresh memory says */
+    assert_true(tseed_board_read(board, 1, &row));
+    assert_false(tseed_board_read(board, 2, &row));
+    assert_false(tseed_board_find(board, 3, &row));
+    assert_int_equal(tseed_board_list(board, NULL, 1, pool)->nelts, 2);
+}
+
 /* ---- somebody writes nonsense ---- */
 
 /* A segment that ends where memory ends: one byte more is a crash. */
@@ -936,6 +993,9 @@ int main(void)
         cmocka_unit_test(test_board__blames_only_crashes_and_only_who_was_at_work),
         cmocka_unit_test(test_board__blames_the_thread_that_crashed),
         cmocka_unit_test(test_board__full_of_blame_drops_the_least),
+        cmocka_unit_test(test_board__forgotten_blame_is_no_blame),
+        cmocka_unit_test(test_board__idle_workers_are_blamed_for_nothing),
+        cmocka_unit_test(test_board__has_no_slot_behind_its_last),
         cmocka_unit_test(test_board__tells_of_hosts),
         cmocka_unit_test(test_board__is_cleared),
         cmocka_unit_test(test_board__keeps_the_quota_with_its_version),

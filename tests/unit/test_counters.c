@@ -303,6 +303,53 @@ static void test_counters__the_rest(void **state)
     assert_int_equal(layer.succeeded, 123);
 }
 
+/* Each counter has a value of its own: none is read for another one, or twice. */
+static void test_counters__none_is_taken_for_another(void **state)
+{
+    tseed_server_counts_t server;
+
+    (void)state;
+    for (int work = 0; work < TSEED_WORKS; work++) {
+        tseed_counted_t counted = {0}, now = {.bytes = 500 + work};
+
+        for (int act = 0; act < TSEED_ACTS; act++) {
+            now.acts[act] = 1 + 10 * work + act;
+        }
+        tseed_counters_tiles(board, 1, work, &counted, &now);
+    }
+    for (int type = 0; type <= TSEED_TRUNCATE; type++) {
+        for (int end = 0; end < TSEED_ENDS; end++) {
+            for (int i = 0; i < 1 + 10 * type + end; i++) {
+                tseed_counters_end(board, type, end);
+            }
+        }
+    }
+    for (int count = 0; count < TSEED_COUNTS; count++) {
+        tseed_counters_add(board, count, 1000 + count);
+    }
+    for (int outcome = TSEED_OUTCOMES_OF_TILES; outcome < TSEED_OUTCOMES; outcome++) {
+        tseed_counters_service(board, outcome);
+    }
+    tseed_counters_server(board, &server);
+    for (int work = 0; work < TSEED_WORKS; work++) {
+        assert_int_equal(server.written[work], 500 + work);
+        for (int act = 0; act < TSEED_ACTS; act++) {
+            assert_int_equal(server.tiles[work][act], 1 + 10 * work + act);
+        }
+    }
+    for (int type = 0; type <= TSEED_TRUNCATE; type++) {
+        for (int end = 0; end < TSEED_ENDS; end++) {
+            assert_int_equal(server.ended[type][end], 1 + 10 * type + end);
+        }
+    }
+    for (int count = 0; count < TSEED_COUNTS; count++) {
+        assert_int_equal(server.counts[count], 1000 + count);
+    }
+    for (int outcome = TSEED_OUTCOMES_OF_TILES; outcome < TSEED_OUTCOMES; outcome++) {
+        assert_int_equal(server.services[outcome - TSEED_OUTCOMES_OF_TILES], 1);
+    }
+}
+
 /* A process that is killed while it counts leaves every addition that it has made behind. */
 static void test_counters__outlive_a_kill(void **state)
 {
@@ -344,9 +391,17 @@ static void test_counters__outlive_a_kill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(numbers_stay),           TEST(full_tables),     TEST(nonsense),  TEST(requests),
-        TEST(threads_count_together), TEST(tiles_of_a_task), TEST(upstreams), TEST(the_rest),
-        TEST(outlive_a_kill),         TEST(other),
+        TEST(numbers_stay),
+        TEST(full_tables),
+        TEST(nonsense),
+        TEST(requests),
+        TEST(threads_count_together),
+        TEST(tiles_of_a_task),
+        TEST(upstreams),
+        TEST(the_rest),
+        TEST(outlive_a_kill),
+        TEST(other),
+        TEST(none_is_taken_for_another),
     };
 
     return cmocka_run_group_tests_name("counters", tests, NULL, NULL);

@@ -87,8 +87,23 @@ static void test_gauges__nonsense_on_the_board_harms_nobody(void **state)
     assert_true(tseed_gauges_upstream_get(board, 0, &gauge));
     assert_int_equal(strlen(gauge.name), sizeof(gauge.name) - 1);
     assert_int_equal(strlen(gauge.cause), sizeof(gauge.cause) - 1);
+    assert_int_equal(strlen(gauge.layer), sizeof(gauge.layer) - 1);
     assert_string_equal(tseed_upstream_state_name(gauge.state), "UNASKED");
     assert_false(tseed_gauges_upstream_get(board, TSEED_GAUGES_UPSTREAMS, &gauge));
+}
+
+/* The longest texts that have an end. */
+static void test_gauges__long_texts_are_whole(void **state)
+{
+    tseed_upstream_gauge_t found, gauge = gauge_of(1);
+
+    (void)state;
+    memset(gauge.name, 'n', sizeof(gauge.name) - 1);
+    memset(gauge.cause, 'c', sizeof(gauge.cause) - 1);
+    memset(gauge.layer, 'l', sizeof(gauge.layer) - 1);
+    tseed_gauges_upstream_set(board, 0, &gauge);
+    assert_true(tseed_gauges_upstream_get(board, 0, &found));
+    assert_memory_equal(&found, &gauge, sizeof(found));
 }
 
 /* ---- changes ---- */
@@ -470,6 +485,7 @@ int main(void)
         TEST(are_read_as_they_were_written),
         TEST(of_upstreams_go_with_their_seeder),
         TEST(nonsense_on_the_board_harms_nobody),
+        TEST(long_texts_are_whole),
         TEST(a_change_is_counted_when_readers_see_it),
         TEST(keep_the_quota_configuration),
         TEST(what_comes_back_is_a_change),

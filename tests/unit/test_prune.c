@@ -323,6 +323,46 @@ static void test_prune__tiles_that_stay_were_not_looked_at(void **state)
     assert_shade(5, 0, 0, "blue");
 }
 
+/* A run that wants the tiles of a part: columns and rows from..to-1 of eight at level 3. */
+static tseed_run_t *part_run(int i, int minx, int miny, int endx, int endy)
+{
+    const double side = subset.gridset->extent.maxx / 4, low = subset.gridset->extent.minx;
+    const tseed_bounds_t part = {low + minx * side, low + miny * side, low + endx * side,
+                                 low + endy * side};
+
+    make_run(i, TSEED_SEED);
+    tseed_positions_init(&all[i].positions, subset.gridset, &part,
+                         &(tseed_shape_t){FIRST, LAST, 4, 4});
+    return &all[i];
+}
+
+static void cut_part(tseed_run_t *by, int z, int64_t x, int64_t y, const char *colour)
+{
+    const int64_t position = tseed_positions_of_metatile(&by->positions, z, x, y);
+    tseed_job_t job = cut_by(run, z, x, y, colour);
+
+    job.run = by;
+    job.position = position;
+    job.metatile = tseed_run_metatile(by, position);
+    tseed_savings_shade(savings, by, position);
+    tseed_savings_took(savings, &job);
+}
+
+/* The level above speaks for the ground that was looked at. */
+static void test_prune__a_part_speaks_for_itself(void **state)
+{
+    tseed_run_t *west = part_run(1, 0, 0, 2, 2);
+
+    (void)state;
+    cut_part(west, 3, 0, 0, "blue");
+    cut(4, 0, 0, "blue");
+    cut(4, 1, 0, "blue");
+    cut(4, 0, 1, "blue");
+    assert_shade(5, 0, 0, "blue");
+    assert_shade(5, 2, 0, NULL);
+    assert_shade(5, 0, 2, NULL);
+}
+
 /* ---- what ends it ---- */
 
 static void test_prune__an_island_is_a_hole(void **state)
@@ -342,6 +382,32 @@ static void test_prune__an_island_is_a_hole(void **state)
     assert_shade(7, 2, 2, "blue");
     cut(6, 2, 2, "green");
     assert_shade(7, 4, 4, NULL);
+}
+
+/* Two tasks have looked at parts of a metatile: it is a hole where either did, of no colour. */
+static void test_prune__a_hole_never_loses_ground(void **state)
+{
+    tseed_run_t *west = part_run(1, 0, 0, 2, 3), *east = part_run(2, 3, 3, 4, 4);
+
+    (void)state;
+    layer.uniform.depth = 0;
+    cut(3, 0, 0, "blue");
+    /* level 4: tiles 4 and 5 of columns are of the west, 6 and 7 of the east; likewise rows */
+    cut_part(west, 4, 0, 1, "green");
+    assert_shade(6, 0, 4, "green");
+    cut_part(east, 4, 1, 1, "green");
+    assert_shade(6, 7, 7, "green");
+    cut_part(part_run(1, 0, 0, 1, 1), 4, 0, 0, "green");
+    assert_shade(6, 0, 0, "green");
+    cut_part(part_run(1, 1, 1, 2, 2), 4, 0, 0, "green");
+    assert_shade(6, 0, 0, NULL);
+    assert_shade(6, 3, 3, NULL);
+    assert_shade(6, 3, 0, NULL);
+    assert_shade(6, 0, 3, NULL);
+    cut(4, 0, 0, "green"); /* all of it */
+    assert_shade(6, 0, 3, "green");
+    cut_part(part_run(1, 0, 0, 1, 1), 4, 0, 0, "green"); /* which is known already */
+    assert_shade(6, 3, 3, "green");
 }
 
 /* What is made again of the colour of its finding above is no hole. */
@@ -603,6 +669,23 @@ static void test_prune__only_what_is_saved_is_relied_on(void **state)
     assert_int_equal(next_of(run), position_of(4, 2, 0));
 }
 
+/* What is found again need not be saved again, but another colour must be. */
+static void test_prune__another_colour_is_saved_first(void **state)
+{
+    (void)state;
+    layer.uniform.depth = 0;
+    cut(3, 0, 0, "blue");
+    save();
+    cut(3, 0, 0, "blue");
+    go_to(run, 4, 0, 0);
+    assert_int_equal(next_of(run), position_of(4, 2, 0));
+    go_to(run, 4, 0, 1);
+    cut(3, 0, 0, "green");
+    assert_int_equal(next_of(run), -1);
+    save();
+    assert_int_equal(next_of(run), position_of(4, 2, 1));
+}
+
 /* A task that retries another one passes nothing. */
 static void test_prune__a_list_is_asked_for(void **state)
 {
@@ -659,8 +742,8 @@ static void assert_unclean(tseed_run_t *again)
 /* There are tiles below, or may be, or are about to be. */
 static void test_prune__a_reseed_makes_anew_what_is_there(void **state)
 {
-    const tseed_effect_t tiles = {3, 3, 300, 12288};
-    const tseed_page_t page = {7, 0, 0}; /* tiles 0 to 31 of level 7 */
+    const tseed_effect_t tiles = {3, 3, 300, 12288}, none = {-3, -3, -300, -12288};
+    const tseed_page_t page = {7, 0, 0}, itself = {3, 0, 0}, first = {4, 0, 0};
     tseed_run_t *again = reseed();
     tseed_job_t job = cut_by(run, 5, 1, 1, "?");
 
@@ -674,6 +757,8 @@ static void test_prune__a_reseed_makes_anew_what_is_there(void **state)
     booked->in_doubt = 0;
     run->jobs = &job; /* of the seed */
     assert_unclean(again);
+    job.metatile.wanted = (tseed_range_t){5, 9, 9, 9, 9}; /* one tile */
+    assert_unclean(again);
     runs.tasks = NULL;
     runs.background = run;
     assert_unclean(again);
@@ -686,13 +771,23 @@ static void test_prune__a_reseed_makes_anew_what_is_there(void **state)
     assert_int_equal(next_of(again), position_of(4, 2, 0));
     run->jobs = NULL;
     again = reseed();
-    tseed_book_apply(cache.book, booked, &page, &tiles, NULL);
+    tseed_book_apply(cache.book, booked, &itself, &tiles, NULL); /* of level 3, not below */
+    cut_of(again, 3, 0, 0, NULL);
+    cut_of(again, 3, 0, 0, "blue");
+    save();
+    assert_int_equal(next_of(again), position_of(4, 2, 0));
+    again = reseed();
+    tseed_book_apply(cache.book, booked, &page, &tiles, NULL); /* tiles 0 to 31 of level 7 */
     assert_unclean(again);
     /* and where they are beside it, all is well */
     cut_of(again, 3, 1, 0, "blue");
     go_to(again, 4, 2, 0);
     save();
     assert_int_equal(next_of(again), position_of(4, 0, 1));
+    tseed_book_apply(cache.book, booked, &page, &none, NULL);
+    tseed_book_apply(cache.book, booked, &first, &tiles, NULL); /* of level 4 */
+    again = reseed();
+    assert_unclean(again);
 }
 
 /* Its answer was as before: what was found then is true still, for the reseed too. */
@@ -830,7 +925,9 @@ int main(void)
         TEST(several_colours_are_not_kept),
         TEST(requests_keep_what_is_known),
         TEST(tiles_that_stay_were_not_looked_at),
+        TEST(a_part_speaks_for_itself),
         TEST(an_island_is_a_hole),
+        TEST(a_hole_never_loses_ground),
         TEST(what_agrees_with_its_finding_is_no_hole),
         TEST(older_findings_below_are_forgotten),
         TEST(nothing_stays_known_where_it_is_off),
@@ -844,6 +941,7 @@ int main(void)
         TEST(a_run_ends_before_what_is_under_way),
         TEST(many_landings_are_for_the_next_turn),
         TEST(only_what_is_saved_is_relied_on),
+        TEST(another_colour_is_saved_first),
         TEST(a_list_is_asked_for),
         TEST(a_reseed_relies_on_its_own_findings),
         TEST(a_reseed_makes_anew_what_is_there),
