@@ -442,6 +442,35 @@ static void test_book__a_level_renamed_away_stays_charged_until_it_is_gone(void 
     assert_int_equal(booked->record.pages, 1);
 }
 
+/* What a seeder that died had renamed away: more than its books say, and what is at its places now
+ * nobody knows. */
+static void test_book__what_was_renamed_away_before_is_taken_over(void **state)
+{
+    static const tseed_effect_t more = {9, 9, 900, 36864};
+
+    (void)state;
+    for (int64_t x = 0; x < 3; x++) {
+        write_at(&(tseed_page_t){5, x, 1}, &writer);
+    }
+    write_at(&(tseed_page_t){6, 1, 1}, &writer);
+    tseed_book_inherit(book, booked, 5, &more);
+    assert_effect(&booked->record.detached, 9, 9, 900, 36864);
+    assert_effect(&booked->record.paged, 4, 4, 400, 16384);
+    assert_charged(36864 + 16384, 13);
+    assert_int_equal(booked->in_doubt, 3);
+    assert_false(page_at(&(tseed_page_t){6, 1, 1}).in_doubt);
+}
+
+static void test_book__a_complete_tile_set_was_read(void **state)
+{
+    (void)state;
+    booked = enter(2, &chain, 0);
+    booked->unread = 1;
+    booked->changed = 0;
+    tseed_book_complete(book, booked);
+    assert_true(booked->record.complete && booked->changed && !booked->unread);
+}
+
 static void test_book__a_marked_level_is_in_doubt_after_a_crash(void **state)
 {
     tseed_page_record_t row = {.tileset = 2, .page = here, .usage = effect(1, 1, 1, 4096)};
@@ -514,6 +543,38 @@ static void test_book__lru_and_lfu_have_an_order_of_their_own(void **state)
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 9, 8, 7, 6);
     assert_victims(TSEED_POLICY_LFU, chain.layer, 4, 0, 1, 2, 3);
     assert_victims(TSEED_POLICY_LFU, chain.root, 4, 0, 1, 2, 3);
+}
+
+/* Where the policy's measure is the same, the other one decides. */
+static void test_book__of_equals_the_other_measure_decides(void **state)
+{
+    static const int64_t reads[] = {3, 1, 2}, ages[] = {0, 200, 100};
+
+    (void)state;
+    for (int64_t x = 0; x < 3; x++) {
+        const tseed_page_record_t record = {
+            .tileset = 1,
+            .page = column(x),
+            .usage = effect(1, 1, 70, 4096),
+            .accessed = NOW,
+            .heat = tseed_heat_add(0, reads[x], NOW),
+        };
+
+        tseed_book_load(book, booked, &record);
+    }
+    assert_victims(TSEED_POLICY_LRU, chain.global, 3, 1, 2, 0);
+    for (int64_t x = 0; x < 3; x++) {
+        const tseed_page_record_t record = {
+            .tileset = 1,
+            .page = column(3 + x),
+            .usage = effect(1, 1, 70, 4096),
+            .accessed = NOW - ages[x],
+            .heat = tseed_heat_add(0, 1, NOW - 100000),
+        };
+
+        tseed_book_load(book, booked, &record);
+    }
+    assert_victims(TSEED_POLICY_LFU, chain.global, 4, 4, 5, 3, 1);
 }
 
 static void test_book__what_is_pinned_or_kept_or_empty_does_not_go(void **state)
@@ -807,11 +868,14 @@ int main(void)
         TEST(unknown_pages_of_an_incomplete_tile_set_are_counted_first),
         TEST(shared_files_are_charged_to_the_tile_set),
         TEST(a_level_renamed_away_stays_charged_until_it_is_gone),
+        TEST(what_was_renamed_away_before_is_taken_over),
+        TEST(a_complete_tile_set_was_read),
         TEST(a_marked_level_is_in_doubt_after_a_crash),
         TEST(tile_sets_are_found_by_print),
         TEST(pages_in_doubt_are_found_in_portions),
         TEST(what_is_expected_need_not_come),
         TEST(lru_and_lfu_have_an_order_of_their_own),
+        TEST(of_equals_the_other_measure_decides),
         TEST(what_is_pinned_or_kept_or_empty_does_not_go),
         TEST(what_can_not_be_removed_does_not_go),
         TEST(what_has_no_files_of_its_own_does_not_go),

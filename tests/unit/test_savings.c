@@ -209,9 +209,30 @@ static void test_savings__looks_are_requests_of_their_own(void **state)
     job.position = request.positions[0];
     tseed_savings_begin(savings, &job, &request);
     assert_int_equal(job.savings.step, -1);
+    assert_int_equal(job.savings.why, TSEED_SIZE_ALONE);
     assert_true(tseed_job_is_look(&job) && tseed_job_must_fetch(&job));
     assert_memory_equal(job.savings.shade->data, "blue", 4);
     assert_ptr_equal(tseed_savings_shade(savings, run, job.position), job.savings.shade);
+}
+
+/* Not even with its neighbour, an island that another task has found. */
+static void test_savings__looks_leave_islands_out(void **state)
+{
+    const int64_t position = tseed_positions_of_metatile(&run->positions, TOP + 1, 1, 0);
+    tseed_job_t island = {.run = run,
+                          .request.stage = TSEED_STAGE_CUT,
+                          .position = position,
+                          .metatile = tseed_run_metatile(run, position)};
+    tseed_request_t request;
+
+    (void)state;
+    layer.uniform.share = 100;
+    find_sea(0, 0);
+    island.result.plain.colours = TSEED_COLOURS_SEVERAL;
+    tseed_savings_took(savings, &island);
+    save();
+    assert_int_equal(hand_out(&request), 1);
+    assert_int_equal(request.positions[0], POSITION);
 }
 
 static void test_savings__nothing_is_learnt_from_what_is_stale(void **state)
@@ -292,6 +313,36 @@ static void test_savings__a_request_serves_two_runs(void **state)
     tseed_savings_tick(savings);
 }
 
+/* The last run that could follow has gone. */
+static void test_savings__answers_that_nobody_needs_are_forgotten(void **state)
+{
+    tseed_job_t leaders[3];
+    int address;
+
+    (void)state;
+    make_run(1);
+    all[0].next_run = &all[1];
+    runs.count = 2;
+    for (int i = 0; i < 3; i++) {
+        leaders[i] = (tseed_job_t){.run = run, .request.url = "u", .position = POSITION + 2 * i};
+        leaders[i].metatile = tseed_run_metatile(run, leaders[i].position);
+        tseed_join_chain(&leaders[i]);
+        assert_true(tseed_savings_ask(savings, &leaders[i], 0));
+        leaders[i].request.transfer.result = TSEED_FETCH_OK;
+        tseed_savings_came(savings, &leaders[i]);
+    }
+    tseed_savings_tick(savings);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 3; i++) {
+            leaders[i].run = &all[1];
+            assert_int_equal(tseed_savings_partner(savings, &leaders[i], &address) != NULL,
+                             round == 0);
+        }
+        all[0].next_run = NULL;
+        tseed_savings_tick(savings);
+    }
+}
+
 /* The upstream draws no more than 8 x 8 tiles. */
 static void test_savings__requests_keep_to_the_upstream(void **state)
 {
@@ -312,6 +363,8 @@ int main(void)
         TEST(what_is_not_pruned_is_joined),
         TEST(what_prunes_is_saved_before),
         TEST(looks_are_requests_of_their_own),
+        TEST(looks_leave_islands_out),
+        TEST(answers_that_nobody_needs_are_forgotten),
         TEST(nothing_is_learnt_from_what_is_stale),
         TEST(derived_metatiles_wait_for_what_lies_below),
         TEST(a_request_serves_two_runs),

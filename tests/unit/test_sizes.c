@@ -441,6 +441,92 @@ static void test_sizes__tell_what_a_request_costs(void **state)
     assert_true(tseed_sizes_overhead(&sizes) == 0);
 }
 
+/* A size of which the last seeder knew that larger ones fail is tried again after a while. */
+static void test_sizes__lift_a_cap_of_an_earlier_seeder(void **state)
+{
+    tseed_sizes_t sizes;
+
+    (void)state;
+    tseed_sizes_restore(&sizes, 3, 3, 0.1);
+    tseed_sizes_limit(&sizes, TOP);
+    for (int i = 0; i < 16; i++) {
+        assert_int_equal(tseed_sizes_next(&sizes), 3);
+        tseed_sizes_take(&sizes, 3, 8, 0.8, 3);
+    }
+    assert_int_equal(sizes.cap, 4);
+    assert_int_equal(tseed_sizes_next(&sizes), 4);
+}
+
+/* One metatile was all that could be asked for; four cost as much each, so sixteen are not tried. */
+static void test_sizes__climb_no_further_than_it_pays(void **state)
+{
+    tseed_sizes_t sizes;
+
+    (void)state;
+    tseed_sizes_init(&sizes, 0);
+    for (int i = 0; i < 3; i++) {
+        tseed_sizes_take(&sizes, 0, 1, 1, 0);
+    }
+    tseed_sizes_limit(&sizes, TOP);
+    assert_int_equal(tseed_sizes_next(&sizes), 2);
+    for (int i = 0; i < 3; i++) {
+        tseed_sizes_take(&sizes, 2, 4, 4, 0);
+    }
+    assert_int_equal(tseed_sizes_next(&sizes), 0);
+}
+
+/* Sixteen answers of a second a metatile, then a trial of four that take three seconds. */
+static double cost_of_trial(double usual)
+{
+    tseed_sizes_t sizes;
+
+    tseed_sizes_restore(&sizes, 1, 1, 1);
+    tseed_sizes_limit(&sizes, TOP);
+    sizes.steps[1] = (tseed_size_t){.seconds = 32, .metatiles = 32, .count = 16, .cost = 1};
+    sizes.steps[2] = (tseed_size_t){.seconds = 64, .metatiles = 64, .count = 16, .cost = 1};
+    sizes.sides[1].usual = usual;
+    sizes.wells = sizes.patience - 1;
+    tseed_sizes_take(&sizes, 1, 2, 2, 0);
+    assert_int_equal(tseed_sizes_next(&sizes), 2);
+    for (int i = 0; i < 4; i++) {
+        tseed_sizes_take(&sizes, 2, 4, 12, 0);
+    }
+    assert_int_equal(tseed_sizes_next(&sizes), 1);
+    return sizes.steps[2].cost;
+}
+
+/* The former answers have the weight of eight, (8 x 1 + 4 x 3) / 12, and none if the times have
+ * changed by more than 1.6. */
+static void test_sizes__believe_old_answers_less(void **state)
+{
+    (void)state;
+    assert_true(fabs(cost_of_trial(1) - 5 / 3.0) < 1e-9);
+    assert_true(fabs(cost_of_trial(0.65) - 5 / 3.0) < 1e-9);
+    assert_true(fabs(cost_of_trial(0.6) - 3) < 1e-9);
+    assert_true(fabs(cost_of_trial(1.7) - 3) < 1e-9);
+}
+
+static void test_sizes__twice_the_cost_is_no_worse(void **state)
+{
+    tseed_sizes_t sizes;
+
+    (void)state;
+    tseed_sizes_init(&sizes, TOP);
+    sizes.chosen = 2;
+    sizes.steps[2] = (tseed_size_t){.count = 3, .cost = 1};
+    sizes.steps[0] = (tseed_size_t){.count = 3, .cost = 2.01};
+    assert_true(tseed_sizes_is_worse(&sizes, 0));
+    assert_false(tseed_sizes_is_worse(&sizes, 2));
+    assert_false(tseed_sizes_is_worse(&sizes, 1)); /* not known */
+    sizes.steps[0].cost = 2;
+    assert_false(tseed_sizes_is_worse(&sizes, 0));
+    sizes.steps[0] = (tseed_size_t){.count = 2, .cost = 9};
+    assert_false(tseed_sizes_is_worse(&sizes, 0));
+    sizes.steps[0].count = 3;
+    sizes.steps[2].count = 2;
+    assert_false(tseed_sizes_is_worse(&sizes, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,6 +541,10 @@ int main(void)
         cmocka_unit_test(test_sizes__climb_on_when_more_may_be_asked_for),
         cmocka_unit_test(test_sizes__expect_of_a_step_what_its_neighbours_cost),
         cmocka_unit_test(test_sizes__use_all_connections_at_the_end),
+        cmocka_unit_test(test_sizes__lift_a_cap_of_an_earlier_seeder),
+        cmocka_unit_test(test_sizes__climb_no_further_than_it_pays),
+        cmocka_unit_test(test_sizes__believe_old_answers_less),
+        cmocka_unit_test(test_sizes__twice_the_cost_is_no_worse),
         cmocka_unit_test(test_sizes__halve_when_one_fails_and_double_again),
         cmocka_unit_test(test_sizes__go_on_in_the_next_level),
         cmocka_unit_test(test_sizes__know_how_long_a_request_takes),

@@ -365,6 +365,32 @@ static void test_sizing__a_reseed_asks_as_before(void **state)
     assert_int_not_equal(choice.why, TSEED_SIZE_AS_BEFORE); /* it is larger than max= now */
 }
 
+/* The size from before costs four times as much as the best one: no reason to keep to it. */
+static void test_sizing__a_reseed_does_not_keep_to_what_costs_much(void **state)
+{
+    const tseed_cell_shape_t before = {2, 2};
+
+    (void)state;
+    ask_often(Z, 100, 0);
+    assert_int_equal(tseed_sizing_choose(sizing, &run, position_at(Z), before).why,
+                     TSEED_SIZE_LARGEST);
+}
+
+/* Two levels that are asked for in turn: the second begins with the answer of the first, then each
+ * has a trial of its own. */
+static void test_sizing__levels_that_are_begun_go_on_by_themselves(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ask(Z, 100, 0);
+        ask(Z + 1, 100, 0);
+    }
+    assert_int_equal(metatiles_of(choose_at(Z)), 4); /* after two answers */
+    assert_int_equal(metatiles_of(choose_at(Z + 1)), 16);
+    ask(Z, 100, 0);
+    assert_int_equal(metatiles_of(choose_at(Z)), 16);
+}
+
 /* ---- failures ---- */
 
 static void test_sizing__requests_are_halved_when_one_fails(void **state)
@@ -414,6 +440,22 @@ static void test_sizing__progress_says_what_was_asked_for(void **state)
     assert_int_equal(run.progress.request_width, 16);
     assert_int_equal(run.progress.request_height, 16);
     assert_int_equal(run.progress.request_why, TSEED_SIZE_LARGEST);
+    /* 100 ms for 256 tiles */
+    assert_non_null(strstr(said, "for 256 tiles (16 metatiles), which takes 0.39 ms for a tile"));
+}
+
+/* Nobody looks at the progress of a run without a task, nor at the size of single metatiles. */
+static void test_sizing__others_say_nothing(void **state)
+{
+    (void)state;
+    run.is_background = 1;
+    ask(Z, 100, 0);
+    assert_int_equal(run.progress.request_width, 0);
+    run.is_background = 0;
+    layer.most_width = layer.most_height = 0;
+    ask(Z, 100, 0);
+    assert_int_equal(run.progress.request_width, 0);
+    assert_true(tseed_sizing_overhead(sizing, &run, Z) < 0);
 }
 
 /* The fetcher is told that a request for 16 takes a little longer than one for a metatile, and
@@ -494,9 +536,12 @@ int main(void)
         TEST(another_layer_knows_nothing_of_it),
         TEST(the_rest_is_parted_among_the_connections),
         TEST(a_reseed_asks_as_before),
+        TEST(a_reseed_does_not_keep_to_what_costs_much),
+        TEST(levels_that_are_begun_go_on_by_themselves),
         TEST(requests_are_halved_when_one_fails),
         TEST(nothing_is_learnt_of_what_nobody_chose),
         TEST(progress_says_what_was_asked_for),
+        TEST(others_say_nothing),
         TEST(the_fetcher_knows_how_long_a_request_takes),
         TEST(the_next_seeder_begins_with_what_was_found),
         TEST(what_can_not_be_read_is_not_known),

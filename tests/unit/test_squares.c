@@ -331,6 +331,15 @@ static void test_squares__a_lone_page_needs_none(void **state)
         add_page(&table, &squares, &roots[1], at % 64, at / 64);
     }
     assert_int_equal(squares.count, 1024 + 256 + 64 + 16 + 4 + 1);
+    for (uint32_t number = 1; number <= 64 * 64; number++) { /* the lone page has number 0 */
+        tseed_page_entry_t *entry = tseed_page_table_get(&table, number);
+        const tseed_cell_t before = tseed_squares_cell(entry);
+
+        entry->names = 0;
+        tseed_squares_change(&squares, &roots[1], number, &before);
+    }
+    assert_int_equal(squares.count, 0);
+    assert_int_equal(roots[1], 0);
     tseed_squares_destroy(&squares);
     tseed_page_table_destroy(&table);
 }

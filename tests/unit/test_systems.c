@@ -81,6 +81,10 @@ static void test_systems__a_box_holds_its_curved_sides(void **state)
     check_sides(systems, 3035, (tseed_bounds_t){2426378, 1528101, 7293974, 5446513});
     check_sides(systems, 3978, (tseed_bounds_t){-2400000, -800000, 3100000, 3900000});
     check_sides(systems, 32633, (tseed_bounds_t){-100000, 4900000, 1100000, 8000000});
+    /* in the south; over the equator on the west and on the east of the middle of a zone */
+    check_sides(systems, 32733, (tseed_bounds_t){-107000, 2100000, 1100000, 5100000});
+    check_sides(systems, 32633, (tseed_bounds_t){100000, -1030000, 400000, 1500000});
+    check_sides(systems, 32633, (tseed_bounds_t){600000, -1030000, 900000, 1500000});
 }
 
 static void test_systems__built_in_systems_need_no_database(void **state)
@@ -212,13 +216,16 @@ static void test_systems__area_of_use(void **state)
 {
     tseed_systems_t *systems = tseed_systems_create(pool);
     const tseed_bounds_t germany = {6, 47, 15, 55}, egypt = {27, 28, 33, 34},
-                         fiji = {177, -19, 178, -17};
+                         fiji = {177, -19, 178, -17}, mongolia = {90, 47, 115, 51},
+                         labrador = {-64, 52, -57, 59};
     const tseed_system_t *system;
 
     (void)state;
     tseed_systems_find_epsg(&system, systems, 31467);
     assert_true(tseed_systems_is_near(system, &germany));
     assert_false(tseed_systems_is_near(system, &egypt));
+    assert_false(tseed_systems_is_near(system, &mongolia));
+    assert_false(tseed_systems_is_near(system, &labrador));
     tseed_systems_find_epsg(&system, systems, 3460); /* goes over the antimeridian */
     assert_true(tseed_systems_is_near(system, &fiji));
     assert_false(tseed_systems_is_near(system, &germany));
