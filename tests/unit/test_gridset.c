@@ -303,12 +303,12 @@ static void test_gridset__refuses_more_tiles_than_can_be_counted(void **state)
     assert_refused(set, "level 0 would be");
 }
 
-/* A row of tiles of one unit. */
-static tseed_gridset_t row_of(double tiles)
+/* So many columns and rows of tiles of one unit. */
+static tseed_gridset_t tiles_of(double columns, double rows)
 {
     return (tseed_gridset_t){
-        .name = "row",
-        .extent = {0, 0, tiles, 1},
+        .name = "units",
+        .extent = {0, 0, columns, rows},
         .tile_width = 1,
         .tile_height = 1,
         .meters_per_unit = 1,
@@ -319,13 +319,23 @@ static tseed_gridset_t row_of(double tiles)
 
 static void test_gridset__has_2_to_the_53_tiles_across_at_most(void **state)
 {
-    tseed_gridset_t most = row_of(9007199254740992.0);
+    tseed_gridset_t most = tiles_of(9007199254740992.0, 1);
 
     (void)state;
     assert_null(tseed_gridset_finish(&most, pool));
     assert_int_equal(most.columns[0], INT64_C(1) << 53);
     assert_int_equal(most.rows[0], 1);
-    assert_refused(row_of(9007199254740994.0), "level 0 would be");
+    assert_refused(tiles_of(9007199254740994.0, 1), "level 0 would be");
+}
+
+/* 2^63 - 1 is 454279 x 20303320287433. */
+static void test_gridset__has_2_to_the_63_tiles_less_one_at_most(void **state)
+{
+    tseed_gridset_t most = tiles_of(20303320287433.0, 454279);
+
+    (void)state;
+    assert_null(tseed_gridset_finish(&most, pool));
+    assert_refused(tiles_of(20303320287433.0, 454280), "levels 0 to 0 have more than 2^63-1 tiles");
 }
 
 static void test_gridset__codes_of_web_mercator_are_one(void **state)
@@ -400,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_gridset__refuses_impossible_tiles_and_units),
         cmocka_unit_test(test_gridset__refuses_more_tiles_than_can_be_counted),
         cmocka_unit_test(test_gridset__has_2_to_the_53_tiles_across_at_most),
+        cmocka_unit_test(test_gridset__has_2_to_the_63_tiles_less_one_at_most),
         cmocka_unit_test(test_gridset__codes_of_web_mercator_are_one),
         cmocka_unit_test(test_gridset__print_ignores_what_moves_no_tile),
         cmocka_unit_test(test_gridset__print_tells_everything_else),
