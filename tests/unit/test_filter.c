@@ -265,6 +265,40 @@ static void test_filter__a_broken_regex_is_explained(void **state)
     assert_null(filter.compiled);
 }
 
+/* Whatever the case if the filter folds it; a value that its regex takes is not listed. */
+static void test_filter__lists_its_values_and_its_default(void **state)
+{
+    tseed_filter_t filter = styles();
+
+    (void)state;
+    filter.default_value = "line";
+    assert_true(tseed_filter_lists(&filter, "polygon", pool));
+    assert_true(tseed_filter_lists(&filter, "pophatch", pool));
+    assert_true(tseed_filter_lists(&filter, "line", pool));
+    assert_false(tseed_filter_lists(&filter, "Line", pool));
+    assert_false(tseed_filter_lists(&filter, "poly", pool));
+    assert_false(tseed_filter_lists(&filter, "", pool));
+    filter.letter_case = TSEED_CASE_UPPER;
+    assert_true(tseed_filter_lists(&filter, "Line", pool));
+    assert_true(tseed_filter_lists(&filter, "POPhatch", pool));
+}
+
+/* "default" is the name of the default, unless the filter has it as a value of its own. */
+static void test_filter__default_may_be_a_value(void **state)
+{
+    tseed_filter_t filter = styles();
+
+    (void)state;
+    assert_true(tseed_filter_means_default(&filter, "default"));
+    assert_false(tseed_filter_means_default(&filter, "Default"));
+    assert_false(tseed_filter_means_default(&filter, "polygon"));
+    filter.default_value = "DEFAULT";
+    assert_false(tseed_filter_means_default(&filter, "default"));
+    filter.default_value = "polygon";
+    add_value(&filter, "Default");
+    assert_false(tseed_filter_means_default(&filter, "default"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +316,8 @@ int main(void)
         cmocka_unit_test(test_filter__refusal_names_the_value_and_those_there_are),
         cmocka_unit_test(test_filter__refusal_stays_short),
         cmocka_unit_test(test_filter__a_broken_regex_is_explained),
+        cmocka_unit_test(test_filter__lists_its_values_and_its_default),
+        cmocka_unit_test(test_filter__default_may_be_a_value),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

@@ -229,6 +229,17 @@ static int teardown(void **state)
     return image_teardown(state);
 }
 
+static void test_jpeg__is_known_by_its_first_bytes(void **state)
+{
+    static const unsigned char data[] = {0xff, 0xd8, 0xff, 0xe0}, other[] = {0xff, 0xd8, 0xfe};
+
+    (void)state;
+    assert_true(tseed_jpeg_is(data, 3));
+    assert_false(tseed_jpeg_is(data, 2));
+    assert_false(tseed_jpeg_is(data + 1, 3));
+    assert_false(tseed_jpeg_is(other, 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_jpeg__a_cut_beside_blocks_is_left_to_decoding),
         cmocka_unit_test(test_jpeg__another_file_is_cut_anew),
         cmocka_unit_test(test_jpeg__what_was_written_looks_like_it),
+        cmocka_unit_test(test_jpeg__is_known_by_its_first_bytes),
     };
 
     return cmocka_run_group_tests(tests, image_setup, teardown);

@@ -428,6 +428,16 @@ static int teardown(void **state)
     return image_teardown(state);
 }
 
+static void test_png__is_known_by_its_signature(void **state)
+{
+    static const unsigned char data[9] = "\x89PNG\r\n\x1a\n";
+
+    (void)state;
+    assert_true(tseed_png_is(data, 8));
+    assert_false(tseed_png_is(data, 7));
+    assert_false(tseed_png_is(data + 1, 8));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_png__photographs_alone_are_filtered),
         cmocka_unit_test(test_png__palettes_are_packed),
         cmocka_unit_test(test_png__trns_ends_with_the_last_translucent_colour),
+        cmocka_unit_test(test_png__is_known_by_its_signature),
     };
 
     return cmocka_run_group_tests(tests, image_setup, teardown);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Pruning, through the door of the savings: what is found, who relies on it, and what ends it. Level
- * z of web mercator has 2^(z-2) metatiles of 4 x 4 tiles a side. Findings prune whose level above is
- * of their colour too. Nothing is joined, and origins say nothing. */
+/* Pruning, through the door of the savings: what is found, who relies on it, and what ends it.
+ * Level z of web mercator has 2^(z-2) metatiles of 4 x 4 tiles a side. Findings prune whose level
+ * above is of their colour too. Nothing is joined, and origins say nothing. */
 #include "state_fixture.h"
 
 #include "base/tseed_clock.h"

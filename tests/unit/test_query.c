@@ -90,6 +90,27 @@ static void test_query__what_cannot_be_is_refused_in_these_words(void **state)
                         "after must be a metatile as z/x/y, not '1/2'");
 }
 
+static void assert_empty(const char *body, int is_empty)
+{
+    assert_int_equal(tseed_body_is_empty(body, strlen(body)), is_empty);
+}
+
+static void test_query__bodies_that_say_nothing(void **state)
+{
+    (void)state;
+    assert_empty("", 1);
+    assert_empty(" \r\n", 1);
+    assert_empty("{}", 1);
+    assert_empty("\n{ }\n", 1);
+    assert_empty("{", 0);
+    assert_empty("}{", 0);
+    assert_empty("{}{}", 0);
+    assert_empty("{\"a\":1}", 0);
+    assert_empty("x", 0);
+    assert_int_equal(tseed_body_is_empty("\0\0", 2), 0);
+    assert_int_equal(tseed_body_is_empty("{}x", 2), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +118,7 @@ int main(void)
         cmocka_unit_test(test_query__tasks_by_state_layer_and_page),
         cmocka_unit_test(test_query__failures_by_page),
         cmocka_unit_test(test_query__what_cannot_be_is_refused_in_these_words),
+        cmocka_unit_test(test_query__bodies_that_say_nothing),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

@@ -17,6 +17,7 @@
 
 #include "source/tseed_fetcher.h"
 #include "source/tseed_redirect.h"
+#include <arpa/inet.h>
 #include "upstream_fixture.h"
 
 #define PUBLIC "203.0.113.5"
@@ -453,6 +454,62 @@ static void test_redirect__knows_which_addresses_are_public(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_redirect__##name, setup, teardown)
 
+/* IANA's special-purpose address registries; mapped and translated ones are what they carry. */
+static void test_redirect__knows_public_addresses(void **state)
+{
+    static const struct {
+        const char *text;
+        int is_public;
+    } rows[] = {{"8.8.8.8", 1},
+                {"10.0.0.1", 0},
+                {"11.0.0.1", 1},
+                {"127.0.0.1", 0},
+                {"169.254.169.254", 0},
+                {"172.15.255.255", 1},
+                {"172.16.0.1", 0},
+                {"172.31.255.255", 0},
+                {"172.32.0.1", 1},
+                {"192.168.1.1", 0},
+                {"192.167.1.1", 1},
+                {"100.64.0.1", 0},
+                {"0.0.0.0", 0},
+                {"224.0.0.1", 0},
+                {"255.255.255.255", 0},
+                {"2606:4700::1111", 1},
+                {"::1", 0},
+                {"::", 0},
+                {"fe80::1", 0},
+                {"fc00::1", 0},
+                {"ff02::1", 0},
+                {"::ffff:8.8.8.8", 1},
+                {"::ffff:10.0.0.1", 0},
+                {"64:ff9b::8.8.8.8", 1},
+                {"64:ff9b::10.0.0.1", 0},
+                {"2002:808:808::1", 1},
+                {"2002:a00:1::1", 0},
+                {"2001::1", 0},
+                {"2001:4860:4860::8", 1},
+                {"4000::1", 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sockaddr_in four = {.sin_family = AF_INET};
+        struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+        const int is_six = strchr(rows[i].text, ':') != NULL;
+        int found;
+
+        assert_int_equal(inet_pton(is_six ? AF_INET6 : AF_INET, rows[i].text,
+                                   is_six ? (void *)&six.sin6_addr : (void *)&four.sin_addr),
+                         1);
+        found = tseed_redirect_is_public(is_six ? (const struct sockaddr *)(void *)&six
+                                                : (const struct sockaddr *)(void *)&four);
+        if (found != rows[i].is_public) {
+            fail_msg("%s: %d", rows[i].text, found);
+        }
+    }
+    assert_false(tseed_redirect_is_public(&(struct sockaddr){.sa_family = AF_UNIX}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +525,7 @@ int main(void)
         TEST(takes_no_open_connection_inside),
         TEST(remembers_who_has_sent_us),
         TEST(knows_which_addresses_are_public),
+        cmocka_unit_test(test_redirect__knows_public_addresses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -457,7 +457,7 @@ static void test_sizes__lift_a_cap_of_an_earlier_seeder(void **state)
     assert_int_equal(tseed_sizes_next(&sizes), 4);
 }
 
-/* One metatile was all that could be asked for; four cost as much each, so sixteen are not tried. */
+/* One metatile was all that could be asked for; four cost as much each: sixteen are not tried. */
 static void test_sizes__climb_no_further_than_it_pays(void **state)
 {
     tseed_sizes_t sizes;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "source/tseed_source.h"
+#include "source/tseed_address.h"
 
 #include "pool_fixture.h"
 
@@ -217,6 +218,33 @@ static void test_source__finds_mistakes(void **state)
     }
 }
 
+static void test_source__addresses_with_dots(void **state)
+{
+    static const char *const dotted[] = {
+        "http://h/..",     "http://h/a/../b",   "http://h/a/.?x=1",  "http://h/a%2f..",
+        "http://h/%2E%2e", "http://h/a\\..\\b", "http://h/.%2e%5Cb", "/a/./b"};
+    static const char *const plain[] = {"http://h..x/a",  "http://../a",   "http://h/a..b",
+                                        "http://h/...",   "http://h/.a",   "http://h/a?x=/../",
+                                        "http://h?a=/..", "http://h/a.png"};
+
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        if (!tseed_address_has_dots(dotted[i]) || tseed_address_has_dots(plain[i])) {
+            fail_msg("%s or %s", dotted[i], plain[i]);
+        }
+    }
+}
+
+/* RFC 3986, 2.1 and 2.3. */
+static void test_source__encodes_what_is_not_unreserved(void **state)
+{
+    (void)state;
+    assert_string_equal(tseed_address_encode("aZ09-._~", "", pool), "aZ09-._~");
+    assert_string_equal(tseed_address_encode("a b/c:d", ":", pool), "a%20b%2Fc:d");
+    assert_string_equal(tseed_address_encode("%\xC3\xA9\x7F", "", pool), "%25%C3%A9%7F");
+    assert_string_equal(tseed_address_encode("", "", pool), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +255,8 @@ int main(void)
         cmocka_unit_test(test_source__names_matrices_as_told),
         cmocka_unit_test(test_source__fills_wmts_templates),
         cmocka_unit_test(test_source__finds_mistakes),
+        cmocka_unit_test(test_source__addresses_with_dots),
+        cmocka_unit_test(test_source__encodes_what_is_not_unreserved),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

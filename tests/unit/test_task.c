@@ -136,6 +136,65 @@ static void test_task__reason_codes_have_names(void **state)
     assert_int_equal(progress.reason_code, TSEED_REASON_NONE);
 }
 
+/* EPSG:3857 at levels 2 and 3: 1 and 4 metatiles of 4 x 4 tiles. */
+static void test_task__counts_must_add_up(void **state)
+{
+    const tseed_gridset_t *gridset = tseed_gridset_builtin("EPSG:3857");
+    tseed_task_t task = {.type = TSEED_SEED,
+                         .has_area = 1,
+                         .bounds = gridset->extent,
+                         .zoom_start = 2,
+                         .zoom_stop = 3,
+                         .meta_width = 4,
+                         .meta_height = 4};
+    tseed_progress_t progress = {.low = 1, .window = {1 << 2}, .made = 30, .skipped = 2};
+
+    (void)state;
+    assert_true(tseed_task_adds_up(&task, &progress, gridset)); /* metatiles 0 and 3 */
+    progress.skipped = 1;
+    assert_false(tseed_task_adds_up(&task, &progress, gridset));
+    task.retry_of = 7; /* nobody knows how many tiles those are */
+    assert_true(tseed_task_adds_up(&task, &progress, gridset));
+    task.retry_of = 0;
+    task.type = TSEED_TRUNCATE;
+    assert_true(tseed_task_adds_up(&task, &progress, gridset));
+    task.type = TSEED_SEED;
+    task.has_area = 0;
+    assert_true(tseed_task_adds_up(&task, &progress, gridset));
+    task.has_area = 1;
+    progress = (tseed_progress_t){.low = 5, .made = 80};
+    assert_true(tseed_task_adds_up(&task, &progress, gridset));
+    progress.low = 6;
+    assert_false(tseed_task_adds_up(&task, &progress, gridset));
+}
+
+static void test_task__some_reasons_are_waits(void **state)
+{
+    (void)state;
+    assert_false(tseed_reason_is_wait(TSEED_REASON_NONE));
+    assert_true(tseed_reason_is_wait(TSEED_REASON_NONE + 1));
+    assert_true(tseed_reason_is_wait(TSEED_REASON_TASK));
+    assert_true(tseed_reason_is_wait(TSEED_REASON_LACKS - 1));
+    assert_false(tseed_reason_is_wait(TSEED_REASON_LACKS));
+    assert_true(tseed_reason_is_upstream(TSEED_REASON_AWAY));
+    assert_true(tseed_reason_is_upstream(TSEED_REASON_REFUSED));
+    assert_false(tseed_reason_is_upstream(TSEED_REASON_AWAY - 1));
+    assert_false(tseed_reason_is_upstream(TSEED_REASON_REFUSED + 1));
+    assert_false(tseed_reason_is_upstream(TSEED_REASON_TASK));
+}
+
+static void test_task__sizes_have_sentences(void **state)
+{
+    (void)state;
+    assert_string_equal(tseed_size_reason(TSEED_SIZE_FIXED), "");
+    assert_string_equal(tseed_size_reason(TSEED_SIZE_FAILED), "larger requests failed");
+    for (int reason = TSEED_SIZE_FIXED + 1; reason <= TSEED_SIZE_CRASHED; reason++) {
+        assert_int_not_equal(*tseed_size_reason(reason), '\0');
+    }
+    assert_string_equal(tseed_size_reason(-1), "");
+    assert_string_equal(tseed_size_reason(255), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +205,9 @@ int main(void)
         cmocka_unit_test(test_task__positions_outside_the_window_change_nothing),
         cmocka_unit_test(test_task__the_window_equals_a_set),
         cmocka_unit_test(test_task__reason_codes_have_names),
+        cmocka_unit_test(test_task__counts_must_add_up),
+        cmocka_unit_test(test_task__some_reasons_are_waits),
+        cmocka_unit_test(test_task__sizes_have_sentences),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
+#include "protocol/tseed_escape.h"
 
 #define ELLIPSIS "\xE2\x80\xA6"
 
@@ -99,11 +100,24 @@ static void test_text__utf8_is_read_and_written(void **state)
     assert_true(tseed_text_is_utf8("a\xC3\xA9"));
 }
 
+/* Bytes that are no UTF-8 are U+FFFD, one each. */
+static void test_text__utf8_is_read_on(void **state)
+{
+    static const uint32_t expected[] = {'a', 0xE9, 0xFFFD, 0xFFFD, 0x1F30D, 'z', 0, 0};
+    const char *at = "a\xC3\xA9\xE9\xFF\xF0\x9F\x8C\x8Dz";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        assert_int_equal(tseed_utf8_next(&at), expected[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text__what_is_cut_ends_with_an_ellipsis),
         cmocka_unit_test(test_text__utf8_is_read_and_written),
+        cmocka_unit_test(test_text__utf8_is_read_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
