@@ -8,6 +8,7 @@
 #include "base/tseed_clock.h"
 #include "board_memory.h"
 #include "origins_fixture.h"
+#include "savings/tseed_known.h"
 #include "savings/tseed_savings.h"
 #include "state/tseed_books.h"
 
@@ -913,6 +914,60 @@ static void test_prune__looks_are_counted(void **state)
     assert_int_equal(run->progress.pruned, 16);
 }
 
+/* ---- estimates ---- */
+
+/* Whether another process expects a task to pass a metatile. */
+static int is_known(const tseed_run_t *of, int z, int64_t x, int64_t y)
+{
+    tseed_known_t *known;
+
+    assert_int_equal(tseed_known_load(&known, session.state, of->task, &of->tileset, pool),
+                     APR_SUCCESS);
+    return tseed_known_has(known, &of->positions, position_of(z, x, y));
+}
+
+static void test_prune__estimates_know_what_is_saved(void **state)
+{
+    tseed_run_t *again = reseed();
+
+    (void)state;
+    layer.uniform.depth = 0;
+    cut(3, 0, 0, "blue");
+    assert_false(is_known(run, 4, 0, 0));
+    save();
+    assert_true(is_known(run, 4, 0, 0));
+    assert_true(is_known(run, 4, 1, 1));
+    assert_false(is_known(run, 4, 2, 1));
+    assert_true(is_known(again, 4, 0, 0));
+    tasks[1].zoom_start = 4; /* it does not meet the metatile above */
+    assert_false(is_known(again, 4, 0, 0));
+    tasks[1].zoom_start = 3;
+    booked->record.complete = 0; /* there may be tiles below */
+    cut(3, 0, 0, NULL);
+    cut(3, 0, 0, "blue");
+    save();
+    assert_true(is_known(run, 4, 0, 0));
+    assert_false(is_known(again, 4, 0, 0));
+}
+
+static void test_prune__estimates_know_nothing_of_other_tiles(void **state)
+{
+    (void)state;
+    layer.uniform.depth = 0;
+    cut(3, 0, 0, "blue");
+    save();
+    recipe = 2;
+    assert_false(is_known(run, 4, 0, 0));
+    recipe = 1;
+    assert_true(is_known(run, 4, 0, 0));
+    layer.uniform.is_on = 0;
+    assert_false(is_known(run, 4, 0, 0));
+    layer.uniform.is_on = 1;
+    layer.name = "lake";
+    make_run(1, TSEED_SEED);
+    assert_false(is_known(&all[1], 4, 0, 0));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_prune__##name, begin, end)
 
 int main(void)
@@ -951,6 +1006,8 @@ int main(void)
         TEST(a_wrong_look_below_is_an_island),
         TEST(what_was_painted_says_nothing),
         TEST(looks_are_counted),
+        TEST(estimates_know_what_is_saved),
+        TEST(estimates_know_nothing_of_other_tiles),
     };
     const int code = database_begin();
 
