@@ -196,6 +196,73 @@ static void test_layout__template(void **state)
     assert_path(&f, 3, 3, 2, "topp_states-EPSG_900913/213");
 }
 
+static void assert_cell(const tseed_pattern_t *pattern, int depth, int z, int64_t columns,
+                        int64_t rows)
+{
+    int64_t found_columns, found_rows;
+
+    tseed_layout_cell(&found_columns, &found_rows, pattern, depth, z);
+    assert_true(found_columns == columns && found_rows == rows);
+}
+
+/* Which tiles share a directory, and what all paths begin with. */
+static void test_layout__directories_divide_a_level(void **state)
+{
+    const tseed_pattern_t *pattern;
+    tileset_fixture_t f;
+
+    (void)state;
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_GEOWEBCACHE);
+    pattern = tseed_layout_compile(&f.tileset, pool);
+    assert_string_equal(tseed_layout_prefix(pattern, pool), "topp_states/EPSG_900913_");
+    assert_int_equal(tseed_layout_depth(pattern), 4);
+    assert_int_equal(tseed_layout_level_depth(pattern), 1);
+    assert_cell(pattern, 1, 12, INT64_MAX, INT64_MAX);
+    assert_cell(pattern, 2, 12, 128, 128);
+    assert_cell(pattern, 2, 11, 64, 64);
+    assert_cell(pattern, 3, 12, 1, 1);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_XYZ);
+    pattern = tseed_layout_compile(&f.tileset, pool);
+    assert_string_equal(tseed_layout_prefix(pattern, pool), "topp_states/EPSG_900913/");
+    assert_int_equal(tseed_layout_level_depth(pattern), 2);
+    assert_cell(pattern, 2, 9, INT64_MAX, INT64_MAX);
+    assert_cell(pattern, 3, 9, 1, INT64_MAX);
+    assert_cell(pattern, 4, 9, 1, 1);
+    for (int depth = 0; depth < 5; depth++) {
+        assert_int_equal(tseed_layout_component_varies(pattern, depth), depth >= 2);
+    }
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_TILECACHE);
+    pattern = tseed_layout_compile(&f.tileset, pool);
+    assert_cell(pattern, 3, 17, 1000000, INT64_MAX);
+    assert_cell(pattern, 4, 17, 1000, INT64_MAX);
+    assert_cell(pattern, 6, 17, 1, 1000000);
+    assert_cell(pattern, 8, 17, 1, 1);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_QUADKEY);
+    pattern = tseed_layout_compile(&f.tileset, pool);
+    assert_int_equal(tseed_layout_level_depth(pattern), -1);
+    assert_cell(pattern, 1, 3, INT64_MAX, INT64_MAX);
+    assert_cell(pattern, 2, 3, 1, 1);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_TEMPLATE);
+    f.layer.store.path_template = "{ext}/{x}/by-{-y}/{z}~{y}.{hash}";
+    pattern = tseed_layout_compile(&f.tileset, pool);
+    assert_string_equal(tseed_layout_prefix(pattern, pool), "png/");
+    assert_int_equal(tseed_layout_level_depth(pattern), -1);
+    assert_cell(pattern, 1, 3, 1, INT64_MAX);
+    assert_cell(pattern, 2, 3, 1, 1);
+}
+
+static void test_layout__templates_hold_placeholders(void **state)
+{
+    (void)state;
+    assert_true(tseed_template_holds("{layer}/{quadkey}.png", "quadkey"));
+    assert_true(tseed_template_holds("{layer}/{quadkey}.png", "layer"));
+    assert_false(tseed_template_holds("{layer}/{quadkey}.png", "key"));
+    assert_false(tseed_template_holds("{z}/{x}/{-y}", "y"));
+    assert_true(tseed_template_holds("{z}/{x}/{-y}", "-y"));
+    assert_false(tseed_template_holds("z/x/y", "z"));
+    assert_false(tseed_template_holds("", "z"));
+}
+
 static void test_layout__names_stay_below_the_root(void **state)
 {
     static const char *const names[][2] = {
@@ -412,6 +479,8 @@ int main(void)
         cmocka_unit_test(test_layout__arcgis),
         cmocka_unit_test(test_layout__quadkey),
         cmocka_unit_test(test_layout__template),
+        cmocka_unit_test(test_layout__directories_divide_a_level),
+        cmocka_unit_test(test_layout__templates_hold_placeholders),
         cmocka_unit_test(test_layout__names_stay_below_the_root),
         cmocka_unit_test(test_layout__every_path_leads_back),
         cmocka_unit_test(test_layout__other_names_are_no_tiles),
