@@ -279,6 +279,36 @@ static void test_explain__stays_quick_on_large_bodies(void **state)
     free(body);
 }
 
+/* Of HTML: five names, decimal and hexadecimal numbers; 0: none is there. */
+static void test_explain__reads_a_reference(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t length;
+        uint32_t code;
+    } rows[] = {
+        {"&lt;b", 4, '<'},    {"&GT;", 4, '>'},  {"&amp;amp;", 5, '&'}, {"&quot;", 6, '"'},
+        {"&apos;", 6, '\''},  {"&#65;", 5, 'A'}, {"&#x41;", 6, 'A'},    {"&#X1f30d;", 9, 0x1F30D},
+        {"&#xE9;x", 6, 0xE9}, {"&nbsp;", 0, 0},  {"&lt", 0, 0},         {"&#;", 0, 0},
+        {"&#x;", 0, 0},       {"&#65", 0, 0},    {"&#6A;", 0, 0},       {"&", 0, 0},
+        {"x&lt;", 0, 0},      {"&x41;", 0, 0}};
+    uint32_t code;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const size_t length = tseed_explain_reference(&code, rows[i].text, strlen(rows[i].text));
+
+        if (length != rows[i].length || (length > 0 && code != rows[i].code)) {
+            fail_msg("%s: %d, %x", rows[i].text, (int)length, code);
+        }
+    }
+    assert_int_equal(tseed_explain_reference(&code, "&lt;", 3), 0);
+    assert_int_equal(tseed_explain_reference(&code, "&#65;", 4), 0);
+    /* a number that is too large stays one */
+    assert_int_equal(tseed_explain_reference(&code, "&#99999999999999999999;", 23), 23);
+    assert_true(code > 0x10FFFF);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_explain__finds_the_code_of_an_exception),
         cmocka_unit_test(test_explain__survives_documents_cut_anywhere),
         cmocka_unit_test(test_explain__stays_quick_on_large_bodies),
+        cmocka_unit_test(test_explain__reads_a_reference),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -392,6 +392,17 @@ static void test_gridset__print_tells_everything_else(void **state)
     }
 }
 
+/* A millionth of a tile, and what rounding may add; never more than a tenth. */
+static void test_gridset__slack_grows_with_the_numbers(void **state)
+{
+    (void)state;
+    assert_near(tseed_gridset_slack(0, 0, 1), 1e-6);
+    /* 4 x 2^-52 x (3e9 + 1e9) / 2 */
+    assert_near(tseed_gridset_slack(-3e9, 1e9, 2), 1e-6 + 8e9 * 0x1p-52);
+    assert_near(tseed_gridset_slack(3e9, -1e9, 2), 1e-6 + 8e9 * 0x1p-52);
+    assert_near(tseed_gridset_slack(1e30, 1e30, 1), 0.1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_gridset__codes_of_web_mercator_are_one),
         cmocka_unit_test(test_gridset__print_ignores_what_moves_no_tile),
         cmocka_unit_test(test_gridset__print_tells_everything_else),
+        cmocka_unit_test(test_gridset__slack_grows_with_the_numbers),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

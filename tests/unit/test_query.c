@@ -111,6 +111,33 @@ static void test_query__bodies_that_say_nothing(void **state)
     assert_int_equal(tseed_body_is_empty("{}x", 2), 1);
 }
 
+static void assert_refused(const char *query, const char *const *known, const char *part)
+{
+    const char *problem = tseed_query_refusal(query, known, pool);
+
+    if (!part || !problem) {
+        assert_null(problem);
+        assert_null(part);
+        return;
+    }
+    if (!strstr(problem, part)) {
+        fail_msg("%s", problem);
+    }
+}
+
+static void test_query__fields_that_are_not_known_are_refused(void **state)
+{
+    static const char *const known[] = {"state", "layer", NULL};
+
+    (void)state;
+    assert_refused(NULL, known, NULL);
+    assert_refused("", known, NULL);
+    assert_refused("state=DONE&layer=a", known, NULL);
+    assert_refused("state=DONE&colour=blue", known, "colour");
+    assert_refused("stat=DONE", known, "stat");
+    assert_refused("zoomStop=5", known, "zoomStop");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +146,7 @@ int main(void)
         cmocka_unit_test(test_query__failures_by_page),
         cmocka_unit_test(test_query__what_cannot_be_is_refused_in_these_words),
         cmocka_unit_test(test_query__bodies_that_say_nothing),
+        cmocka_unit_test(test_query__fields_that_are_not_known_are_refused),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

@@ -133,6 +133,86 @@ static void test_run__is_new_until_eight_answers_came(void **state)
     assert_false(tseed_run_is_new(&run));
 }
 
+/* Two threads, 3 seconds for a metatile of 16 tiles: 6 seconds of threads. */
+static void test_run__measures_what_a_metatile_takes(void **state)
+{
+    tseed_upstream_t upstream = {.connections = 2};
+    tseed_layer_t layer = {.source = {.count = 1, .addresses = {{"u", &upstream}}}};
+    tseed_job_t job = {.request.stage = TSEED_STAGE_CUT,
+                       .metatile.whole = {6, 32, 0, 35, 3},
+                       .result = {.made = 16, .bytes = 4000}};
+    const apr_time_t second = APR_USEC_PER_SEC;
+
+    (void)state;
+    run.tileset.layer = &layer;
+    run.threads = 4;
+    run.measured_at = 10 * second;
+    tseed_run_measure(&run, &job, 13 * second);
+    assert_int_equal(run.measures[6].metatiles, 1);
+    assert_int_equal(run.measures[6].tiles, 16);
+    assert_true(run.measures[6].bytes == 4000);
+    assert_true(run.measures[6].busy == 6);
+    assert_true(run.is_measured);
+    assert_true(run.measured_at == 13 * second);
+    run.pause_until = 15 * second; /* it paused meanwhile */
+    tseed_run_measure(&run, &job, 16 * second);
+    assert_true(run.measures[6].busy == 8);
+    run.pause_until = 0;
+    run.threads = 1;
+    tseed_run_measure(&run, &job, 14 * second); /* not less than nothing */
+    assert_true(run.measures[6].busy == 8);
+    assert_int_equal(run.measures[6].metatiles, 3);
+    tseed_run_measures_saved(&run); /* the database has the sums: new ones begin */
+    assert_false(run.is_measured);
+    job.request.stage = TSEED_STAGE_CHECK;
+    job.result = (tseed_job_result_t){.skipped = 16};
+    tseed_run_measure_from(&run, 20 * second);
+    tseed_run_measure(&run, &job, 21 * second);
+    assert_true(run.measures[6].looks == 16 && run.measures[6].looking == 1);
+    assert_int_equal(run.measures[6].metatiles, 0);
+    /* an answer without tiles, and a time when the upstream was away, are none */
+    tseed_run_measures_saved(&run);
+    job.request.stage = TSEED_STAGE_CUT;
+    tseed_run_measure(&run, &job, 22 * second);
+    assert_int_equal(run.measures[6].metatiles, 0);
+    tseed_run_measures_saved(&run);
+    run.waits_since = 1;
+    job.result.made = 16;
+    tseed_run_measure(&run, &job, 30 * second);
+    assert_int_equal(run.measures[6].metatiles, 0);
+    assert_false(run.is_measured);
+    assert_true(run.measured_at == 30 * second);
+}
+
+static void test_run__begins_once(void **state)
+{
+    (void)state;
+    run.progress.removed = 7;
+    tseed_run_begin(&run, 55);
+    assert_int_equal(run.progress.state, TSEED_RUNNING);
+    assert_true(run.progress.started > 0);
+    assert_true(run.measured_at == 55);
+    assert_int_equal(run.removed_before, 7);
+    run.progress.started = 3; /* by an earlier seeder */
+    tseed_run_begin(&run, 56);
+    assert_int_equal(run.progress.started, 3);
+}
+
+/* The end that is set already says so too. */
+static void test_run__what_may_be_lost_is_told(void **state)
+{
+    (void)state;
+    run.progress.state = TSEED_RUNNING;
+    tseed_run_doubt(&run);
+    assert_true(run.is_doubtful);
+    assert_string_equal(run.progress.reason, "");
+    run.is_doubtful = 0;
+    run.progress.state = TSEED_DONE;
+    tseed_run_doubt(&run);
+    assert_int_equal(run.progress.reason_code, TSEED_REASON_UNSAFE);
+    assert_int_not_equal(*run.progress.reason, '\0');
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(test_run__##name, setup)
@@ -141,6 +221,8 @@ int main(void)
         TEST(a_truncate_loses_nothing),         TEST(what_has_expired_adds_up),
         TEST(an_end_says_what_has_expired),     TEST(without_a_tile_it_has_failed),
         TEST(an_end_says_that_most_was_pruned), TEST(is_new_until_eight_answers_came),
+        TEST(measures_what_a_metatile_takes),   TEST(begins_once),
+        TEST(what_may_be_lost_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

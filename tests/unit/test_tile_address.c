@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "protocol/tseed_tile_address.h"
+#include <apr_tables.h>
 
 static void assert_piece(tseed_piece_t piece, const char *expected)
 {
@@ -121,12 +122,57 @@ static void test_tile_address__what_is_none(void **state)
     }
 }
 
+/* OGC 07-057r7, 8.2.2: parameters that lack or can't be are named. */
+static void test_tile_address__of_a_query(void **state)
+{
+    static const char *const names[] = {"LAYER", "TILEMATRIXSET", "TILEMATRIX", "TILEROW",
+                                        "TILECOL"};
+    static const char *const values[] = {"roads", "EPSG:3857", "EPSG:3857:7", "5", "3"};
+    tseed_tile_address_t address;
+    tseed_query_problem_t problem;
+    apr_pool_t *pool;
+    apr_table_t *query;
+
+    (void)state;
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    query = apr_table_make(pool, 8);
+    for (size_t i = 0; i < 5; i++) {
+        problem = tseed_tile_address_query(&address, query);
+        assert_string_equal(problem.code, "MissingParameterValue");
+        assert_string_equal(problem.locator, names[i]);
+        apr_table_setn(query, names[i], "");
+        assert_string_equal(tseed_tile_address_query(&address, query).locator, names[i]);
+        apr_table_setn(query, names[i], values[i]);
+    }
+    apr_table_setn(query, "STYLE", "dark");
+    problem = tseed_tile_address_query(&address, query);
+    assert_null(problem.code);
+    assert_int_equal(address.kind, TSEED_ADDRESS_WMTS_TILE);
+    assert_int_equal(address.from_top, 1);
+    assert_int_equal(address.z, 7);
+    assert_int_equal(address.x, 3);
+    assert_int_equal(address.y, 5);
+    assert_memory_equal(address.style.text, "dark", 4);
+    assert_int_equal(address.style.length, 4);
+    for (size_t i = 3; i < 5; i++) {
+        apr_table_setn(query, names[i], "-1");
+        problem = tseed_tile_address_query(&address, query);
+        assert_string_equal(problem.code, "InvalidParameterValue");
+        assert_string_equal(problem.locator, names[i]);
+        apr_table_setn(query, names[i], values[i]);
+    }
+    apr_pool_destroy(pool);
+    apr_terminate();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tile_address__xyz_and_tms),
         cmocka_unit_test(test_tile_address__services),
         cmocka_unit_test(test_tile_address__what_is_none),
+        cmocka_unit_test(test_tile_address__of_a_query),
     };
 
     return cmocka_run_group_tests_name("tile_address", tests, NULL, NULL);

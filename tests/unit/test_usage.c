@@ -286,6 +286,33 @@ static void test_usage__query_names_a_tile_set(void **state)
     assert_non_null(tseed_usage_query_read(&query, "tileset=1&limit=none", pool));
 }
 
+static void assert_forget(const char *query, int removes, const char *problem)
+{
+    int found = -1;
+    const char *said = tseed_forget_query_read(&found, query, pool);
+
+    if (problem) {
+        assert_string_equal(said, problem);
+        return;
+    }
+    assert_null(said);
+    assert_int_equal(found, removes);
+}
+
+static void test_usage__tiles_are_kept_unless_they_are_to_be_removed(void **state)
+{
+    (void)state;
+    assert_forget(NULL, 0, NULL);
+    assert_forget("", 0, NULL);
+    assert_forget("a=b", 0, NULL);
+    assert_forget("tiles=keep", 0, NULL);
+    assert_forget("tiles=remove", 1, NULL);
+    assert_forget("a=1&TILES=remove", 1, NULL);
+    assert_forget("tiles=Remove", 0, "tiles must be keep or remove, not 'Remove'");
+    assert_forget("tiles=", 0, "tiles must be keep or remove, not ''");
+    assert_forget("tiles=keep&tiles=keep", 0, "tiles is there twice, once is expected");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_usage__pages_are_named_by_their_first_tile),
         cmocka_unit_test(test_usage__a_record_finds_its_tile_set_or_says_why_not),
         cmocka_unit_test(test_usage__query_names_a_tile_set),
+        cmocka_unit_test(test_usage__tiles_are_kept_unless_they_are_to_be_removed),
     };
 
     return cmocka_run_group_tests(tests, setup_documents, teardown_group);
