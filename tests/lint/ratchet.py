@@ -10,7 +10,7 @@ import re
 
 import lint
 
-ONE_CALLER = 357
+ONE_CALLER = 332
 ONLY_TESTS = 14
 FEATURES = {'prun': 19, 'deriv': 42, 'portion|relay|errand|lease': 71}
 

@@ -137,13 +137,14 @@ static void test_run__is_new_until_eight_answers_came(void **state)
 static void test_run__measures_what_a_metatile_takes(void **state)
 {
     tseed_upstream_t upstream = {.connections = 2};
-    tseed_layer_t layer = {.source = {.count = 1, .addresses = {{"u", &upstream}}}};
+    tseed_layer_t layer = {.source = {.count = 1}};
     tseed_job_t job = {.request.stage = TSEED_STAGE_CUT,
                        .metatile.whole = {6, 32, 0, 35, 3},
                        .result = {.made = 16, .bytes = 4000}};
     const apr_time_t second = APR_USEC_PER_SEC;
 
     (void)state;
+    layer.source.addresses[0] = (tseed_address_t){"u", &upstream};
     run.tileset.layer = &layer;
     run.threads = 4;
     run.measured_at = 10 * second;
