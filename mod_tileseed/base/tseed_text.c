@@ -50,6 +50,21 @@ int tseed_text_double(double *value, const char *text)
     return 0;
 }
 
+int tseed_text_doubles(double *numbers, int count, const char *text, const char *separators,
+                       apr_pool_t *pool)
+{
+    char *last, *word = apr_strtok(apr_pstrdup(pool, text), separators, &last);
+    int i = 0;
+
+    for (; word && i < count; i++) {
+        if (tseed_text_double(&numbers[i], word) != 0) {
+            return -1;
+        }
+        word = apr_strtok(NULL, separators, &last);
+    }
+    return word || i < count ? -1 : 0;
+}
+
 typedef struct {
     const char *name;
     int64_t factor;

@@ -26,6 +26,10 @@ int tseed_text_int64(int64_t *value, const char *text, int64_t lowest, int64_t h
  * 0, or -1 when the text is anything else. */
 int tseed_text_double(double *value, const char *text);
 
+/* Reads `count` numbers, separated by `separators`, and nothing else. Returns 0, or -1. */
+int tseed_text_doubles(double *numbers, int count, const char *text, const char *separators,
+                       apr_pool_t *pool);
+
 /* "500ms", "30s", "15m", "24h", "30d", bare numbers are seconds. Returns NULL or a sentence. */
 const char *tseed_text_duration(apr_interval_time_t *value, const char *text, apr_pool_t *pool);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The module record and its hooks.
+/* The module record, the parts of the module, and the hooks of them all.
  *
  *      pre_config       a fresh configuration each time httpd reads its files
  *      check_config     every mistake, with file and line; no side effect (httpd -t runs it)
@@ -15,25 +15,75 @@
  */
 #include "mod_tileseed.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include <httpd.h>
 #include <ap_mpm.h>
-#include <apr_optional_hooks.h>
+#include <apr_strings.h>
 #include <http_core.h>
-#include <http_protocol.h>
-#include <http_request.h>
-#include <mod_status.h>
-#include <mpm_common.h>
 
 #include "base/tseed_ascii.h"
-#include "mod_tileseed_audit.h"
-#include "mod_tileseed_child.h"
 #include "mod_tileseed_config.h"
-#include "mod_tileseed_dump.h"
-#include "mod_tileseed_metrics.h"
-#include "mod_tileseed_rest.h"
-#include "mod_tileseed_status.h"
-#include "mod_tileseed_supervise.h"
-#include "mod_tileseed_tiles.h"
+#include "mod_tileseed_directive.h"
 #include "protocol/tseed_document.h"
+
+/* ---- the parts ---- */
+
+/* In the order in which they start, and their hooks run where httpd lets them choose. */
+#define PARTS(X)                                                                                   \
+    X(config_server)                                                                               \
+    X(config_upstream)                                                                             \
+    X(config_gridset)                                                                              \
+    X(config_layer)                                                                                \
+    X(config_seeding)                                                                              \
+    X(config_location)                                                                             \
+    X(config_check)                                                                                \
+    X(dump)                                                                                        \
+    X(config_guard)                                                                                \
+    X(config_boxes)                                                                                \
+    X(reply)                                                                                       \
+    X(rest)                                                                                        \
+    X(tasks)                                                                                       \
+    X(history)                                                                                     \
+    X(quota)                                                                                       \
+    X(layers)                                                                                      \
+    X(overview)                                                                                    \
+    X(status)                                                                                      \
+    X(tiles)                                                                                       \
+    X(delivery)                                                                                    \
+    X(dirs)                                                                                        \
+    X(supervise)
+
+#define DECLARE(name) extern const tseed_module_part_t tseed_##name##_part;
+#define ADDRESS(name) &tseed_##name##_part,
+
+PARTS(DECLARE)
+
+static const tseed_module_part_t *const parts[] = {PARTS(ADDRESS) NULL};
+
+/* More than all parts have. */
+#define DIRECTIVES_MOST 128
+
+static command_rec directives[DIRECTIVES_MOST + 1];
+
+/* httpd takes one table of directives, as soon as the module is loaded. */
+__attribute__((constructor)) static void chain_directives(void)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; parts[i]; i++) {
+        for (const command_rec *row = parts[i]->directives; row && row->name; row++) {
+            if (count == DIRECTIVES_MOST) {
+                abort();
+            }
+            memcpy(&directives[count], row, sizeof(*row));
+            directives[count++].func.raw_args = tseed_directive;
+        }
+    }
+}
+
+/* ---- hooks ---- */
 
 /* TileSeedMissWaiters by default: a quarter of MaxRequestWorkers, so that the others go on being
  * served, the upstream among them if it lives in this server. */
@@ -52,15 +102,17 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     tseed_server_conf_t *conf = tseed_conf_get(server);
 
     (void)plog;
+    conf->parts = parts;
     if (conf->settings.miss_waiters == 0) {
         conf->settings.miss_waiters = waiters_by_default();
     }
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_CONFIG &&
         conf->catalog->order->nelts > 0) {
-        tseed_config_warn(server, ptemp);
-        tseed_config_boxes(server, pconf, ptemp);
-        tseed_tiles_prepare(conf, server, pconf);
-        tseed_supervise_start(&conf->settings, conf->catalog, pconf, server);
+        for (size_t i = 0; parts[i]; i++) {
+            if (parts[i]->start) {
+                parts[i]->start(server, pconf, ptemp);
+            }
+        }
     }
     return OK;
 }
@@ -83,88 +135,78 @@ static void child_init(apr_pool_t *pchild, server_rec *server)
     forget_credentials(tseed_conf_get(server)->catalog);
     tseed_log_sink_set(tseed_httpd_log, server);
     tseed_document_init();
-    tseed_child_init(&tseed_conf_get(server)->settings, server);
-}
-
-static int monitor(apr_pool_t *pool, server_rec *server)
-{
-    (void)pool;
-    (void)server;
-    tseed_supervise_watch();
-    return DECLINED;
-}
-
-/* ---- in the C locale ----
- *
- * A neighbour may have set another locale. Our own code does not ask it (base/tseed_ascii.h), but
- * APR's tables do when they compare the names of parameters. */
-
-static int run(int (*hook)(request_rec *), request_rec *r)
-{
-    const locale_t before = tseed_ascii_enter();
-    int status = hook(r);
-
-    tseed_ascii_leave(before);
-    return status;
-}
-
-static int tiles_translate(request_rec *r)
-{
-    return run(tseed_tiles_translate, r);
-}
-
-static int rest_fixups(request_rec *r)
-{
-    return run(tseed_rest_fixups, r);
-}
-
-static int tiles_fixups(request_rec *r)
-{
-    return run(tseed_tiles_fixups, r);
-}
-
-static int rest_handler(request_rec *r)
-{
-    return run(tseed_rest_handler, r);
-}
-
-static int tiles_handler(request_rec *r)
-{
-    return run(tseed_tiles_handler, r);
-}
-
-static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
-{
-    const locale_t before = tseed_ascii_enter();
-    int status = tseed_config_check(pconf, plog, ptemp, server);
-
-    tseed_ascii_leave(before);
-    return status;
 }
 
 static void register_hooks(apr_pool_t *pool)
 {
-    (void)pool;
-    ap_hook_pre_config(tseed_config_pre, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_test_config(tseed_dump, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_monitor(monitor, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_translate_name(tiles_translate, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_fixups(rest_fixups, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_fixups(tiles_fixups, NULL, NULL, APR_HOOK_MIDDLE + 1);
-    ap_hook_handler(rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_handler(tseed_metrics_handler, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_handler(tiles_handler, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_log_transaction(tseed_audit_log, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_log_transaction(tseed_tiles_log, NULL, NULL, APR_HOOK_MIDDLE);
-    APR_OPTIONAL_HOOK(ap, status_hook, tseed_status_section, NULL, NULL, APR_HOOK_MIDDLE);
+    for (size_t i = 0; parts[i]; i++) {
+        if (parts[i]->hook) {
+            parts[i]->hook(pool);
+        }
+    }
+}
+
+/* ---- the record ---- */
+
+static void *create_dir_conf(apr_pool_t *pool, char *path)
+{
+    tseed_dir_conf_t *dir = apr_pcalloc(pool, sizeof(*dir));
+
+    (void)path;
+    dir->rest = TSEED_UNSET;
+    dir->page = TSEED_UNSET;
+    dir->tiles = TSEED_TILES_UNSET;
+    dir->dialect = TSEED_DIALECT_UNSET;
+    dir->metrics = TSEED_UNSET;
+    dir->check_origin = TSEED_UNSET;
+    return dir;
+}
+
+/* A section that has set one of two members takes both from itself: `rest` and its path, a switch
+ * and its origins or directory. */
+static void *merge_dir_confs(apr_pool_t *pool, void *outer, void *inner)
+{
+    const tseed_dir_conf_t *below = outer;
+    const tseed_dir_conf_t *above = inner;
+    tseed_dir_conf_t *merged = apr_pmemdup(pool, below, sizeof(*below));
+
+    if (above->rest != TSEED_UNSET) {
+        merged->rest = above->rest;
+        merged->base = above->base;
+    }
+    if (above->page != TSEED_UNSET) {
+        merged->page = above->page;
+        merged->page_dir = above->page_dir;
+    }
+    if (above->tiles != TSEED_TILES_UNSET) {
+        merged->tiles = above->tiles;
+        merged->tiles_base = above->tiles_base;
+    }
+    if (above->dialect != TSEED_DIALECT_UNSET) {
+        merged->dialect = above->dialect;
+    }
+    if (above->metrics != TSEED_UNSET) {
+        merged->metrics = above->metrics;
+    }
+    if (above->layers) {
+        merged->layers = above->layers;
+    }
+    if (above->check_origin != TSEED_UNSET) {
+        merged->check_origin = above->check_origin;
+        merged->origins = above->origins;
+    }
+    if (above->public_url) {
+        merged->public_url = above->public_url;
+        merged->public_base = above->public_base;
+    }
+    return merged;
 }
 
 module AP_MODULE_DECLARE_DATA tileseed_module = {
-    STANDARD20_MODULE_STUFF, tseed_dir_conf_create, tseed_dir_conf_merge, NULL, NULL,
-    tseed_directives,        register_hooks,
+    STANDARD20_MODULE_STUFF, create_dir_conf, merge_dir_confs, NULL, NULL, directives,
+    register_hooks,
 #if defined(AP_MODULE_FLAG_NONE)
     AP_MODULE_FLAG_NONE,
 #endif

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The configuration as requests and processes find it, and how sections of it are merged. */
+/* The configuration as requests and processes find it. */
 #include "mod_tileseed_config.h"
 
 #include <apr_strings.h>
+#include <apr_uri.h>
+#include <httpd.h>
+#include <http_core.h>
+#include <http_log.h>
 #include <http_main.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "mod_tileseed.h"
+
+APLOG_USE_MODULE(tileseed);
 
 /* ---- of the server ---- */
 
@@ -23,60 +30,6 @@ tseed_server_conf_t *tseed_conf_main(void)
 
 /* ---- of a location ---- */
 
-void *tseed_dir_conf_create(apr_pool_t *pool, char *path)
-{
-    tseed_dir_conf_t *dir = apr_pcalloc(pool, sizeof(*dir));
-
-    (void)path;
-    dir->rest = TSEED_UNSET;
-    dir->page = TSEED_UNSET;
-    dir->tiles = TSEED_TILES_UNSET;
-    dir->dialect = TSEED_DIALECT_UNSET;
-    dir->metrics = TSEED_UNSET;
-    dir->check_origin = TSEED_UNSET;
-    return dir;
-}
-
-/* A section that has set one of two members takes both from itself: `rest` and its path, a switch
- * and its origins or directory. */
-void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
-{
-    const tseed_dir_conf_t *below = outer;
-    const tseed_dir_conf_t *above = inner;
-    tseed_dir_conf_t *merged = apr_pmemdup(pool, below, sizeof(*below));
-
-    if (above->rest != TSEED_UNSET) {
-        merged->rest = above->rest;
-        merged->base = above->base;
-    }
-    if (above->page != TSEED_UNSET) {
-        merged->page = above->page;
-        merged->page_dir = above->page_dir;
-    }
-    if (above->tiles != TSEED_TILES_UNSET) {
-        merged->tiles = above->tiles;
-        merged->tiles_base = above->tiles_base;
-    }
-    if (above->dialect != TSEED_DIALECT_UNSET) {
-        merged->dialect = above->dialect;
-    }
-    if (above->metrics != TSEED_UNSET) {
-        merged->metrics = above->metrics;
-    }
-    if (above->layers) {
-        merged->layers = above->layers;
-    }
-    if (above->check_origin != TSEED_UNSET) {
-        merged->check_origin = above->check_origin;
-        merged->origins = above->origins;
-    }
-    if (above->public_url) {
-        merged->public_url = above->public_url;
-        merged->public_base = above->public_base;
-    }
-    return merged;
-}
-
 int tseed_dir_conf_sees(const tseed_dir_conf_t *dir, const char *layer)
 {
     const apr_array_header_t *only = dir->layers;
@@ -87,4 +40,33 @@ int tseed_dir_conf_sees(const tseed_dir_conf_t *dir, const char *layer)
         }
     }
     return only == NULL;
+}
+
+/* ---- the address by which clients call a location ---- */
+
+/* A location within the directive's section has the same address with its own path behind. */
+const char *tseed_public_path(const tseed_dir_conf_t *dir, const char *base, apr_pool_t *pool)
+{
+    const size_t length = dir->public_url ? strlen(dir->public_base) : 0;
+
+    if (dir->public_url && strncmp(base, dir->public_base, length) == 0) {
+        return apr_pstrcat(pool, dir->public_url, ap_os_escape_path(pool, base + length, 1), NULL);
+    }
+    return ap_os_escape_path(pool, base, 1);
+}
+
+/* ---- what all files of this room use ---- */
+
+int tseed_run_hook(int (*hook)(request_rec *), request_rec *r)
+{
+    const locale_t before = tseed_ascii_enter();
+    int status = hook(r);
+
+    tseed_ascii_leave(before);
+    return status;
+}
+
+void tseed_httpd_log(void *server, tseed_log_level_t level, apr_status_t rv, const char *line)
+{
+    ap_log_error(APLOG_MARK, (int)level, rv, server, "%s", line);
 }

@@ -20,6 +20,7 @@
 
 #include <http_config.h>
 
+#include "mod_tileseed.h"
 #include "protocol/tseed_settings.h"
 #include "store/tseed_atlas.h"
 
@@ -31,7 +32,9 @@ typedef struct {
     tseed_catalog_t *catalog;
     const tseed_atlas_t *atlas; /* of the catalog, from post_config on; NULL: no layer */
     tseed_drafts_t *drafts;     /* the directives' own, see mod_tileseed_draft.h */
-    const char *open_password;  /* a file that shows anybody the password of the state database */
+    const tseed_module_part_t *const
+        *parts;                /* of the module, NULL at the end; from post_config on */
+    const char *open_password; /* a file that shows anybody the password of the state database */
 } tseed_server_conf_t;
 
 typedef enum { TSEED_UNSET = -1, TSEED_OFF, TSEED_ON } tseed_switch_t;
@@ -66,32 +69,19 @@ typedef struct {
     const char *public_base;           /* path of the section that says it, as `base` */
 } tseed_dir_conf_t;
 
-extern const command_rec tseed_directives[];
-
 /* The configuration of any server_rec, from check_config on. */
 tseed_server_conf_t *tseed_conf_get(const server_rec *server);
 
 /* The same while directives are read, when virtual hosts don't share it yet. */
 tseed_server_conf_t *tseed_conf_main(void);
 
-/* Hooks of the same names. The check reports every mistake that it finds with file and line, and
- * touches nothing; it reads the configuration alone. */
-int tseed_config_pre(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp);
-int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server);
-
-/* Names in the log each location with TileSeedRest that seems open to anybody, and each that guards
- * one of a layer's many addresses. post_config. */
-void tseed_config_warn(const server_rec *server, apr_pool_t *pool);
-
-/* Works out where on the earth the layers lie, and names in the log what it can't say of their grid
- * sets. post_config. */
-void tseed_config_boxes(const server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp);
-
 /* Whether this location may see the layer (TileSeedLayers). */
 int tseed_dir_conf_sees(const tseed_dir_conf_t *dir, const char *layer);
 
-/* Members of the module record. */
-void *tseed_dir_conf_create(apr_pool_t *pool, char *path);
-void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner);
+/* ---- TileSeedPublicURL: where a proxy in front of httpd has another name, scheme or path ---- */
+
+/* The path by which clients know the path `base`, escaped, in `pool`: below the public address if
+ * there is one, else `base` itself. */
+const char *tseed_public_path(const tseed_dir_conf_t *dir, const char *base, apr_pool_t *pool);
 
 #endif

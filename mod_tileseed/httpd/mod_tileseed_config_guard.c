@@ -5,6 +5,7 @@
 
 #include <apr_cstr.h>
 #include <apr_strings.h>
+#include <httpd.h>
 #include <http_core.h>
 #include <http_log.h>
 #include <string.h>
@@ -308,11 +309,12 @@ static void warn_of_parameters(const server_rec *server, const tseed_layer_t *la
     }
 }
 
-void tseed_config_warn(const server_rec *server, apr_pool_t *pool)
+static void warn(server_rec *server, apr_pool_t *pconf, apr_pool_t *pool)
 {
     const apr_array_header_t *locations = tseed_conf_get(server)->drafts->locations;
     const apr_array_header_t *layers = tseed_conf_get(server)->catalog->order;
 
+    (void)pconf;
     for (int i = 0; i < layers->nelts; i++) {
         warn_of_parameters(server, APR_ARRAY_IDX(layers, i, const tseed_layer_t *));
     }
@@ -327,3 +329,5 @@ void tseed_config_warn(const server_rec *server, apr_pool_t *pool)
         }
     }
 }
+
+const tseed_module_part_t tseed_config_guard_part = {.start = warn};

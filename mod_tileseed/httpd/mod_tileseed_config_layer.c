@@ -1,98 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Directives of a layer: in its block, or before all layers as the default for those that don't
- * say it themselves. */
+/* <TileSeedLayer>, and what says how the tiles of a layer are drawn, encoded and kept: in its
+ * block, or before all layers as the default for those that don't say it themselves. */
 #include <apr_cstr.h>
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
+#include "mod_tileseed.h"
 #include "mod_tileseed_draft.h"
-#include "work/tseed_job.h"
+#include "mod_tileseed_dump.h"
 #include "source/tseed_wms.h"
+#include "store/tseed_store.h"
+#include "work/tseed_job.h"
 
-/* A year: HTTP caches have always taken it for "for ever". */
-#define EXPIRES_MAX (365 * 86400 * APR_USEC_PER_SEC)
+#define QUOTE_MAX 100 /* of a value, in a message */
 
-/* ---- drafts ---- */
-
-static tseed_draft_t *draft_create(const ap_directive_t *where, const char *name, apr_pool_t *pool)
-{
-    tseed_draft_t *draft = apr_pcalloc(pool, sizeof(*draft));
-    tseed_layer_t *layer = &draft->layer;
-
-    draft->where = where;
-    draft->grids = apr_array_make(pool, 2, sizeof(tseed_grid_choice_t));
-    layer->name = name;
-    layer->subsets = apr_array_make(pool, 2, sizeof(tseed_subset_t));
-    layer->formats = apr_array_make(pool, 2, sizeof(tseed_format_t));
-    layer->filters = apr_array_make(pool, 2, sizeof(tseed_filter_t));
-    layer->meta_width = layer->meta_height = TSEED_METATILE_SIDE;
-    layer->most_width = layer->most_height = TSEED_REQUEST_SIDE;
-    layer->retries = 2;
-    layer->failure_limit = 1000;
-    layer->expires = -1;
-    layer->tilesets_most = 256;
-    return draft;
-}
-
-tseed_drafts_t *tseed_drafts_create(apr_pool_t *pool)
-{
-    tseed_drafts_t *drafts = apr_pcalloc(pool, sizeof(*drafts));
-
-    drafts->defaults = draft_create(NULL, NULL, pool);
-    drafts->layers = apr_array_make(pool, 8, sizeof(tseed_draft_t *));
-    drafts->references = apr_array_make(pool, 4, sizeof(tseed_layer_reference_t));
-    drafts->locations = apr_array_make(pool, 2, sizeof(const ap_directive_t *));
-    drafts->tile_bases = apr_array_make(pool, 2, sizeof(const char *));
-    apr_pool_create(&drafts->systems_pool, pool);
-    drafts->systems = tseed_systems_create(drafts->systems_pool);
-    return drafts;
-}
-
-static tseed_drafts_t *drafts_of_server(void)
-{
-    return tseed_conf_main()->drafts;
-}
-
-/* The draft that a directive speaks to: its block's or the defaults. */
-static const char *find_draft(tseed_draft_t **draft, const cmd_parms *cmd)
-{
-    tseed_drafts_t *drafts = drafts_of_server();
-
-    *draft = drafts->current ? drafts->current : drafts->defaults;
-    if (drafts->current || drafts->layers->nelts == 0) {
-        return NULL;
-    }
-    return apr_psprintf(
-        cmd->pool,
-        "a default for all layers must stand before the first <TileSeedLayer>, "
-        "which is on %s",
-        tseed_directive_place(APR_ARRAY_IDX(drafts->layers, 0, tseed_draft_t *)->where, cmd->pool));
-}
-
-/* The same, for a directive that may be there several times. */
-static const char *say_again(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd)
-{
-    const char *error = find_draft(draft, cmd);
-
-    if (!error && !(*draft)->said[what]) {
-        (*draft)->said[what] = cmd->directive;
-    }
-    return error;
-}
-
-const char *tseed_draft_say_once(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd)
-{
-    const char *error = find_draft(draft, cmd);
-
-    if (!error && (*draft)->said[what]) {
-        return apr_psprintf(cmd->pool, "it is there twice, the first is on %s",
-                            tseed_directive_place((*draft)->said[what], cmd->pool));
-    }
-    return error ? error : say_again(draft, what, cmd);
-}
+/* ---- the block ---- */
 
 static const char *check_new_layer(const tseed_drafts_t *drafts, const char *name, apr_pool_t *pool)
 {
@@ -109,9 +35,9 @@ static const char *check_new_layer(const tseed_drafts_t *drafts, const char *nam
     return error;
 }
 
-const char *tseed_set_layer(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_layer(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
-    tseed_drafts_t *drafts = drafts_of_server();
+    tseed_drafts_t *drafts = tseed_conf_main()->drafts;
     const char *name = APR_ARRAY_IDX(words, 0, const char *);
     const char *error = check_new_layer(drafts, name, cmd->pool);
 
@@ -119,16 +45,16 @@ const char *tseed_set_layer(cmd_parms *cmd, void *dir, const apr_array_header_t 
     if (error) {
         return error;
     }
-    drafts->current = draft_create(cmd->directive, name, cmd->pool);
+    drafts->current = tseed_draft_create(cmd->directive, name, cmd->pool);
     APR_ARRAY_PUSH(drafts->layers, tseed_draft_t *) = drafts->current;
     error = tseed_section_walk(cmd);
     drafts->current = NULL;
     return error;
 }
 
-/* ---- grid sets, formats, metatiles, parameters ---- */
+/* ---- grid sets ---- */
 
-const char *tseed_set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t options[] = {
         TSEED_OPTION("zoom", tseed_read_text, tseed_grid_choice_t, zoom),
@@ -143,7 +69,7 @@ const char *tseed_set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *
 
     (void)dir;
     if (!error) {
-        error = say_again(&draft, TSEED_SAID_GRID, cmd);
+        error = tseed_draft_say(&draft, cmd, 1);
     }
     if (error) {
         return error;
@@ -159,7 +85,26 @@ const char *tseed_set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *
     return NULL;
 }
 
-const char *const tseed_words_palette[] = {
+static void dump_subset(const tseed_dump_t *dump, const tseed_subset_t *subset)
+{
+    tseed_dump_line(dump, "TileSeedGrid %s zoom=%d-%d extent=%s%s",
+                    tseed_show_word(subset->gridset->name, dump->pool), subset->zoom_first,
+                    subset->zoom_last, tseed_show_box(&subset->extent, ",", dump->pool),
+                    tseed_dump_option(dump, "srs", subset->srs));
+}
+
+static void show_subsets(const tseed_dump_t *dump, const void *layer)
+{
+    const apr_array_header_t *all = ((const tseed_layer_t *)layer)->subsets;
+
+    for (int i = 0; i < all->nelts; i++) {
+        dump_subset(dump, &APR_ARRAY_IDX(all, i, tseed_subset_t));
+    }
+}
+
+/* ---- formats ---- */
+
+static const char *const words_palette[] = {
     [TSEED_PALETTE_KEEP] = "keep",
     [TSEED_PALETTE_AUTO] = "auto",
     [TSEED_PALETTE_NONE] = "none",
@@ -191,7 +136,7 @@ static const struct {
     {"lossless", CODEC(WEBP), "image/webp"},
 };
 
-int tseed_format_takes(const tseed_format_t *format, const char *name)
+static int takes(const tseed_format_t *format, const char *name)
 {
     size_t i = 0;
 
@@ -207,7 +152,7 @@ static const char *check_option(const tseed_format_t *format, const char *word, 
     const char *name, *value;
 
     tseed_option_cut(&name, &value, word, pool);
-    for (size_t i = 0; !tseed_format_takes(format, name); i++) {
+    for (size_t i = 0; !takes(format, name); i++) {
         if (apr_cstr_casecmp(special[i].name, name) == 0) {
             return apr_psprintf(pool, "%s is for %s, not for %s", word, special[i].formats,
                                 format->mime);
@@ -231,13 +176,13 @@ static const char *check_options(const tseed_format_t *format, const apr_array_h
     return error;
 }
 
-const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_format(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t options[] = {
         TSEED_OPTION("from", read_image_type, tseed_format_t, from),
         TSEED_OPTION_RANGE("quality", tseed_read_int, tseed_format_t, quality, 1, 100),
         TSEED_OPTION_RANGE("level", tseed_read_int, tseed_format_t, level, 1, 12),
-        TSEED_OPTION_WORD("palette", tseed_format_t, palette, tseed_words_palette),
+        TSEED_OPTION_WORD("palette", tseed_format_t, palette, words_palette),
         TSEED_OPTION("lossless", tseed_read_switch, tseed_format_t, lossless),
         {.name = NULL},
     };
@@ -254,7 +199,7 @@ const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t
         error = check_options(&format, words, cmd->pool);
     }
     if (!error) {
-        error = say_again(&draft, TSEED_SAID_FORMAT, cmd);
+        error = tseed_draft_say(&draft, cmd, 1);
     }
     if (!error && tseed_layer_find_format(&draft->layer, format.mime)) {
         error = apr_psprintf(cmd->pool, "the layer has the format %s already", format.mime);
@@ -264,6 +209,125 @@ const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t
     }
     return error;
 }
+
+static const char *show_number(const tseed_dump_t *dump, const tseed_format_t *format,
+                               const char *name, int value)
+{
+    return takes(format, name) ? apr_psprintf(dump->pool, " %s=%d", name, value) : "";
+}
+
+static void dump_format(const tseed_dump_t *dump, const tseed_format_t *format)
+{
+    const char *palette = words_palette[format->palette];
+
+    tseed_dump_line(dump, "TileSeedFormat %s%s%s%s%s%s", tseed_show_word(format->mime, dump->pool),
+                    tseed_dump_option(dump, "from", format->from),
+                    format->lossless ? "" : show_number(dump, format, "quality", format->quality),
+                    show_number(dump, format, "level", format->level),
+                    takes(format, "palette") ? tseed_dump_option(dump, "palette", palette) : "",
+                    format->lossless ? " lossless=on" : "");
+}
+
+static void show_formats(const tseed_dump_t *dump, const void *layer)
+{
+    const apr_array_header_t *all = ((const tseed_layer_t *)layer)->formats;
+
+    for (int i = 0; i < all->nelts; i++) {
+        dump_format(dump, &APR_ARRAY_IDX(all, i, tseed_format_t));
+    }
+}
+
+/* ---- TileSeedMetatile ---- */
+
+/* What stands behind the size. */
+typedef struct {
+    int gutter, edge;
+    const char *most;
+} metatile_options_t;
+
+/* The seeder chooses how many metatiles a request asks for. */
+static const char *read_auto(tseed_layer_t *layer, const char *most, apr_pool_t *pool)
+{
+    const char *error = NULL;
+
+    layer->meta_width = layer->meta_height = TSEED_METATILE_SIDE;
+    layer->most_width = layer->most_height = TSEED_REQUEST_SIDE;
+    if (most) {
+        error = tseed_read_pair(&layer->most_width, &layer->most_height, most,
+                                TSEED_METATILE_SIDE_MAX, pool);
+    }
+    if (!error &&
+        (layer->most_width < TSEED_METATILE_SIDE || layer->most_height < TSEED_METATILE_SIDE)) {
+        error = apr_psprintf(pool,
+                             "max=%s is smaller than a metatile of auto, %dx%d: max=%dx%d to "
+                             "max=%dx%d is expected, or the fixed size %s instead of auto",
+                             most, TSEED_METATILE_SIDE, TSEED_METATILE_SIDE, TSEED_METATILE_SIDE,
+                             TSEED_METATILE_SIDE, TSEED_METATILE_SIDE_MAX, TSEED_METATILE_SIDE_MAX,
+                             most);
+    }
+    return error;
+}
+
+static const char *read_fixed(tseed_layer_t *layer, const char *size, const char *most,
+                              apr_pool_t *pool)
+{
+    const char *error;
+
+    if (most) {
+        return apr_psprintf(pool, "max=%s says how large auto may become, and %s is fixed", most,
+                            size);
+    }
+    layer->most_width = layer->most_height = 0;
+    error = tseed_read_pair(&layer->meta_width, &layer->meta_height, size, TSEED_METATILE_SIDE_MAX,
+                            pool);
+    return error ? apr_pstrcat(pool, error, ", or auto", NULL) : NULL;
+}
+
+static const char *set_metatile(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const char *const edges[] = {"cut", "ask", NULL};
+    static const tseed_option_t options[] = {
+        TSEED_OPTION("max", tseed_read_text, metatile_options_t, most),
+        TSEED_OPTION_RANGE("gutter", tseed_read_int, metatile_options_t, gutter, 0,
+                           TSEED_GUTTER_MAX),
+        TSEED_OPTION_WORD("edge", metatile_options_t, edge, edges),
+        {.name = NULL},
+    };
+    const char *size = APR_ARRAY_IDX(words, 0, const char *);
+    const int is_auto = apr_cstr_casecmp(size, "auto") == 0;
+    metatile_options_t read = {0};
+    tseed_draft_t *draft;
+    const char *error = tseed_draft_say(&draft, cmd, 0);
+
+    (void)dir;
+    if (!error && is_auto) {
+        error = tseed_option_apart(words, 1, "max", cmd->pool);
+    }
+    if (!error) {
+        error = tseed_options_read(&read, options, words, 1, cmd->pool);
+    }
+    if (!error) {
+        draft->layer.gutter = read.gutter;
+        draft->layer.gutter_beyond = read.edge;
+        error = is_auto ? read_auto(&draft->layer, read.most, cmd->pool)
+                        : read_fixed(&draft->layer, size, read.most, cmd->pool);
+    }
+    return error;
+}
+
+static void show_metatile(const tseed_dump_t *dump, const void *of)
+{
+    const tseed_layer_t *layer = of;
+    const char *size = apr_psprintf(dump->pool, "%dx%d", layer->meta_width, layer->meta_height);
+
+    if (layer->most_width > 0) {
+        size = apr_psprintf(dump->pool, "auto max=%dx%d", layer->most_width, layer->most_height);
+    }
+    tseed_dump_line(dump, "TileSeedMetatile %s gutter=%d edge=%s", size, layer->gutter,
+                    layer->gutter_beyond ? "ask" : "cut");
+}
+
+/* ---- parameters ---- */
 
 static const char *check_parameter_name(const char *name, apr_pool_t *pool)
 {
@@ -278,21 +342,21 @@ static const char *check_parameter_name(const char *name, apr_pool_t *pool)
     return *name ? tseed_wms_check_key(name, pool) : "the name of a parameter must not be empty";
 }
 
-const char *const tseed_words_case[] = {
+static const char *const words_case[] = {
     [TSEED_CASE_KEEP] = "keep",
     [TSEED_CASE_UPPER] = "upper",
     [TSEED_CASE_LOWER] = "lower",
     NULL,
 };
 
-const char *tseed_set_parameter(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_parameter(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t options[] = {
         TSEED_OPTION("default", tseed_read_text, tseed_filter_t, default_value),
         TSEED_OPTION("value", tseed_read_list, tseed_filter_t, values),
         TSEED_OPTION("regex", tseed_read_text, tseed_filter_t, regex),
         TSEED_OPTION_RANGE("max", tseed_read_int, tseed_filter_t, most, 1, 16384),
-        TSEED_OPTION_WORD("case", tseed_filter_t, letter_case, tseed_words_case),
+        TSEED_OPTION_WORD("case", tseed_filter_t, letter_case, words_case),
         {.name = NULL},
     };
     char *name = apr_pstrdup(cmd->pool, APR_ARRAY_IDX(words, 0, const char *));
@@ -310,7 +374,7 @@ const char *tseed_set_parameter(cmd_parms *cmd, void *dir, const apr_array_heade
         error = tseed_filter_compile(&filter, cmd->pool);
     }
     if (!error) {
-        error = say_again(&draft, TSEED_SAID_PARAMETER, cmd);
+        error = tseed_draft_say(&draft, cmd, 1);
     }
     if (!error && tseed_layer_find_filter(&draft->layer, name)) {
         error = apr_psprintf(cmd->pool, "the layer has the parameter %s already", name);
@@ -321,168 +385,129 @@ const char *tseed_set_parameter(cmd_parms *cmd, void *dir, const apr_array_heade
     return error;
 }
 
-/* The levels count in every grid set that has them. */
-static const char *read_derived(void *member, const tseed_option_t *option, const char *text,
-                                apr_pool_t *pool)
+static void dump_filter(const tseed_dump_t *dump, const tseed_filter_t *filter)
 {
-    tseed_derived_t *derived = member;
-    int last;
-
-    (void)option;
-    if (tseed_read_levels(&derived->first, &last, text, TSEED_LEVELS_MAX - 2, pool) != 0) {
-        return apr_psprintf(pool, "'%s' is not possible, FIRST-LAST within 0 to %d is expected",
-                            text, TSEED_LEVELS_MAX - 2);
-    }
-    derived->end = last + 1;
-    return NULL;
+    tseed_dump_line(dump, "TileSeedParameter %s%s%s%s max=%d case=%s", filter->name,
+                    tseed_dump_option(dump, "default", filter->default_value),
+                    tseed_dump_options(dump, "value", filter->values),
+                    tseed_dump_option(dump, "regex", filter->regex),
+                    filter->most > 0 ? filter->most : TSEED_FILTER_USUAL,
+                    words_case[filter->letter_case]);
 }
 
-const char *tseed_set_derive(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static void show_filters(const tseed_dump_t *dump, const void *layer)
 {
-    static const tseed_option_t options[] = {
-        TSEED_OPTION("zoom", read_derived, tseed_layer_t, derived),
-        {.name = NULL},
-    };
-    tseed_draft_t *draft;
-    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_DERIVE, cmd);
+    const apr_array_header_t *all = ((const tseed_layer_t *)layer)->filters;
 
-    (void)dir;
-    if (!error && strcmp(APR_ARRAY_IDX(words, 0, const char *), "off") == 0) {
-        return NULL;
+    for (int i = 0; i < all->nelts; i++) {
+        dump_filter(dump, &APR_ARRAY_IDX(all, i, tseed_filter_t));
     }
-    if (!error) {
-        error = tseed_option_apart(words, 0, "zoom", cmd->pool);
-    }
-    return error ? error : tseed_options_read(&draft->layer, options, words, 0, cmd->pool);
 }
 
-/* ---- limits ---- */
+/* ---- TileSeedStore ---- */
 
-/* The levels count in every grid set, whichever levels it has. */
-static const char *read_kept(void *member, const tseed_option_t *option, const char *text,
+/* Octal permission bits. */
+static const char *read_mode(void *member, const tseed_option_t *option, const char *text,
                              apr_pool_t *pool)
 {
-    uint64_t *kept = member;
-    int first, last;
+    long bits = strtol(text, NULL, 8);
 
-    (void)option;
-    if (tseed_read_levels(&first, &last, text, TSEED_LEVELS_MAX - 1, pool) != 0) {
-        return apr_psprintf(pool, "'%s' is not possible, FIRST-LAST within 0 to %d is expected",
-                            text, TSEED_LEVELS_MAX - 1);
+    if (!*text || text[strspn(text, "01234567")] || bits < option->lowest ||
+        bits > option->highest) {
+        return apr_psprintf(pool,
+                            "'%s' is not possible, octal permission bits from 0%lo to 0%lo are "
+                            "expected",
+                            tseed_text_quote(text, QUOTE_MAX, pool), (long)option->lowest,
+                            (long)option->highest);
     }
-    for (int z = first; z <= last; z++) {
-        *kept |= UINT64_C(1) << z;
-    }
+    *(int *)member = (int)bits;
     return NULL;
 }
 
-const char *tseed_set_keep(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+/* A layout's name, or a template, which has braces. */
+static const char *read_layout(void *member, const tseed_option_t *option, const char *text,
+                               apr_pool_t *pool)
 {
-    static const tseed_option_t options[] = {
-        TSEED_OPTION("zoom", read_kept, tseed_layer_t, kept),
-        {.name = NULL},
-    };
+    tseed_store_config_t *store = member;
+
+    if (strchr(text, '{')) {
+        store->layout = TSEED_LAYOUT_TEMPLATE;
+        store->path_template = apr_pstrdup(pool, text);
+        return NULL;
+    }
+    return tseed_read_word(&store->layout, option, text, pool);
+}
+
+static const tseed_option_t store_options[] = {
+    {.name = "layout", .read = read_layout, .words = tseed_layout_words},
+    TSEED_OPTION("link-uniform", tseed_read_switch, tseed_store_config_t, link_uniform),
+    TSEED_OPTION_RANGE("mode", read_mode, tseed_store_config_t, mode, 0400, 0777),
+    TSEED_OPTION_RANGE("dirmode", read_mode, tseed_store_config_t, dirmode, 0700, 07777),
+    {.name = NULL},
+};
+
+static const char *set_store(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    const char *kind = APR_ARRAY_IDX(words, 0, const char *);
+    const char *root = APR_ARRAY_IDX(words, 1, const char *);
+    tseed_store_config_t store = {
+        .layout = TSEED_LAYOUT_GEOWEBCACHE, .link_uniform = 1, .mode = 0644, .dirmode = 0755};
     tseed_draft_t *draft;
-    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_KEEP, cmd);
+    const char *error;
 
     (void)dir;
+    if (apr_cstr_casecmp(kind, "file") != 0) {
+        return apr_psprintf(cmd->pool, "the store '%s' is unknown, file is expected", kind);
+    }
+    store.root = ap_server_root_relative(cmd->pool, root);
+    if (!store.root) {
+        return apr_psprintf(cmd->pool, "'%s' is no path of a directory", root);
+    }
+    error = tseed_options_read(&store, store_options, words, 2, cmd->pool);
     if (!error) {
-        error = tseed_option_apart(words, 0, "zoom", cmd->pool);
+        error = tseed_store_check(&store, cmd->pool);
     }
-    return error ? error : tseed_options_read(&draft->layer, options, words, 0, cmd->pool);
-}
-
-const char *tseed_set_reseed(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
-{
-    static const char *const choices[] = {"changed", "all", NULL};
-    static const tseed_option_t option = {.words = choices};
-    tseed_draft_t *draft;
-    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_RESEED, cmd);
-
-    (void)dir;
-    return error ? error
-                 : tseed_read_word(&draft->layer.reseed_all, &option,
-                                   APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
-}
-
-const char *tseed_set_retries(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
-{
-    static const tseed_option_t range = {.highest = 1000};
-    tseed_draft_t *draft;
-    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_RETRIES, cmd);
-
-    (void)dir;
-    return error ? error
-                 : tseed_read_int(&draft->layer.retries, &range,
-                                  APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
-}
-
-static const char *read_percent(int64_t *percent, const char *text, apr_pool_t *pool)
-{
-    if (tseed_text_int64(percent, apr_pstrmemdup(pool, text, strlen(text) - 1), 0, 100) != 0) {
-        return apr_psprintf(pool, "'%s' is not possible, a share from 0%% to 100%% is expected",
-                            tseed_text_quote(text, 60, pool));
+    if (!error) {
+        error = tseed_draft_say(&draft, cmd, 0);
     }
-    return NULL;
-}
-
-const char *tseed_set_failure_limit(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
-{
-    static const tseed_option_t range = {.lowest = -1, .highest = INT64_MAX};
-    const char *text = APR_ARRAY_IDX(words, 0, const char *);
-    size_t length = strlen(text);
-    tseed_draft_t *draft;
-    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_FAILURE_LIMIT, cmd);
-
-    (void)dir;
-    if (!error && length > 0 && text[length - 1] == '%') {
-        error = read_percent(&draft->layer.failure_limit, text, cmd->pool);
-        draft->layer.failure_is_share = 1;
-    } else if (!error) {
-        error = tseed_read_int64(&draft->layer.failure_limit, &range, text, cmd->pool);
+    if (!error) {
+        draft->layer.store = store;
     }
     return error;
 }
 
-const char *tseed_set_expires(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static void show_store(const tseed_dump_t *dump, const void *layer)
 {
-    static const tseed_option_t range = {.highest = EXPIRES_MAX};
-    tseed_draft_t *draft;
-    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_EXPIRES, cmd);
+    const tseed_store_config_t *store = &((const tseed_layer_t *)layer)->store;
+    const char *layout = store->layout == TSEED_LAYOUT_TEMPLATE ? store->path_template
+                                                                : tseed_layout_words[store->layout];
 
-    (void)dir;
-    return error ? error
-                 : tseed_read_duration(&draft->layer.expires, &range,
-                                       APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+    tseed_dump_line(dump, "TileSeedStore file %s%s link-uniform=%s mode=%04o dirmode=%04o",
+                    tseed_show_word(store->root, dump->pool),
+                    tseed_dump_option(dump, "layout", layout), store->link_uniform ? "on" : "off",
+                    (unsigned)store->mode, (unsigned)store->dirmode);
 }
 
-const char *const tseed_words_on_miss[] = {
-    [TSEED_ON_MISS_FETCH] = "fetch",
-    [TSEED_ON_MISS_404] = "404",
-    [TSEED_ON_MISS_EMPTY] = "empty",
-    NULL,
+/* ---- the table ---- */
+
+/* In the order of the dump. */
+static const command_rec directives[] = {
+    TSEED_DIRECTIVE("<TileSeedLayer", TSEED_RULE(TSEED_IN_SERVER, 1, 1, set_layer),
+                    "NAME, a layer"),
+    TSEED_DIRECTIVE("TileSeedGrid", TSEED_SHOWN(TSEED_IN_LAYERS, 1, -1, set_grid, show_subsets),
+                    "GRIDSET [zoom=FIRST-LAST] [extent=minx,miny,maxx,maxy] [srs=EPSG:N]"),
+    TSEED_DIRECTIVE("TileSeedFormat",
+                    TSEED_LAYER_OWN(formats, formats, 1, -1, set_format, show_formats),
+                    "MIME [from=MIME] [quality=85] [level=1] [palette=keep|auto|none]"),
+    TSEED_DIRECTIVE("TileSeedMetatile",
+                    TSEED_LAYER_OWN(meta_width, gutter_beyond, 1, -1, set_metatile, show_metatile),
+                    "auto|WIDTHxHEIGHT [max=WIDTHxHEIGHT] [gutter=N] [edge=cut|ask]"),
+    TSEED_DIRECTIVE("TileSeedParameter",
+                    TSEED_LAYER_OWN(filters, filters, 1, -1, set_parameter, show_filters),
+                    "NAME [default=V] [value=V ...] [regex=RE] [case=keep|upper|lower]"),
+    TSEED_DIRECTIVE("TileSeedStore", TSEED_LAYER_OWN(store, store, 2, -1, set_store, show_store),
+                    "file DIR [layout=geowebcache] [link-uniform=on] [mode=0644] [dirmode=0755]"),
+    {.name = NULL},
 };
 
-const char *tseed_set_on_miss(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
-{
-    static const tseed_option_t option = {.words = tseed_words_on_miss};
-    tseed_draft_t *draft;
-    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_ON_MISS, cmd);
-
-    (void)dir;
-    return error ? error
-                 : tseed_read_word(&draft->layer.on_miss, &option,
-                                   APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
-}
-
-const char *tseed_set_max_tilesets(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
-{
-    static const tseed_option_t range = {.lowest = 0, .highest = 1000000};
-    tseed_draft_t *draft;
-    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_MAX_TILESETS, cmd);
-
-    (void)dir;
-    return error ? error
-                 : tseed_read_int(&draft->layer.tilesets_most, &range,
-                                  APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
-}
+const tseed_module_part_t tseed_config_layer_part = {.directives = directives};

@@ -20,7 +20,7 @@ static const char *path_without_slash(const cmd_parms *cmd)
     return apr_pstrmemdup(cmd->pool, cmd->path, length);
 }
 
-const char *tseed_set_rest(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_rest(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     tseed_drafts_t *drafts = tseed_conf_main()->drafts;
     tseed_dir_conf_t *conf = dir;
@@ -34,7 +34,7 @@ const char *tseed_set_rest(cmd_parms *cmd, void *dir, const apr_array_header_t *
     return error;
 }
 
-const char *tseed_set_page(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_page(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     const char *word = APR_ARRAY_IDX(words, 0, const char *);
     tseed_dir_conf_t *conf = dir;
@@ -48,7 +48,7 @@ const char *tseed_set_page(cmd_parms *cmd, void *dir, const apr_array_header_t *
     return NULL;
 }
 
-const char *tseed_set_tiles(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_tiles(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const char *const states[] = {
         [TSEED_TILES_OFF] = "off",
@@ -75,7 +75,7 @@ const char *tseed_set_tiles(cmd_parms *cmd, void *dir, const apr_array_header_t 
     return error;
 }
 
-const char *tseed_set_dialect(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_dialect(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const char *const dialects[] = {
         [TSEED_DIALECT_DOCUMENT] = "document",
@@ -89,7 +89,7 @@ const char *tseed_set_dialect(cmd_parms *cmd, void *dir, const apr_array_header_
                            cmd->pool);
 }
 
-const char *tseed_set_metrics(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_metrics(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     tseed_dir_conf_t *conf = dir;
 
@@ -98,7 +98,7 @@ const char *tseed_set_metrics(cmd_parms *cmd, void *dir, const apr_array_header_
 }
 
 /* Whether the layers exist shows when the whole configuration has been read. */
-const char *tseed_set_layers(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_layers(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     tseed_drafts_t *drafts = tseed_conf_main()->drafts;
     tseed_dir_conf_t *conf = dir;
@@ -125,7 +125,7 @@ static const char *check_origin(const char *origin, apr_pool_t *pool)
     return NULL;
 }
 
-const char *tseed_set_check_origin(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_check_origin(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     tseed_dir_conf_t *conf = dir;
     const char *error = NULL;
@@ -162,7 +162,7 @@ static int has_dot_segment(const char *path)
 }
 
 /* Reads TileSeedPublicURL, which documents and headers repeat as it is written. */
-const char *tseed_set_public_url(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_public_url(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     const char *url = APR_ARRAY_IDX(words, 0, const char *);
     tseed_dir_conf_t *conf = dir;
@@ -187,3 +187,27 @@ const char *tseed_set_public_url(cmd_parms *cmd, void *dir, const apr_array_head
     conf->public_base = path_without_slash(cmd);
     return error ? apr_psprintf(cmd->pool, "'%s': %s", url, error) : NULL;
 }
+
+static const command_rec directives[] = {
+    TSEED_DIRECTIVE("TileSeedRest", TSEED_RULE(TSEED_IN_LOCATION, 1, 1, set_rest),
+                    "on|off, whether this location is the root of the REST interface"),
+    TSEED_DIRECTIVE("TileSeedPage", TSEED_RULE(TSEED_IN_LOCATION, 1, 1, set_page),
+                    "on|off|DIR, whether the REST interface has a page for operators, and where "
+                    "its files are"),
+    TSEED_DIRECTIVE("TileSeedTiles",
+                    TSEED_RULE(TSEED_IN_LOCATION | TSEED_IN_DIRECTORY, 1, 1, set_tiles),
+                    "on|off in a location, count|off in a directory"),
+    TSEED_DIRECTIVE("TileSeedDialect", TSEED_RULE(TSEED_IN_LOCATION, 1, 1, set_dialect),
+                    "document|geowebcache"),
+    TSEED_DIRECTIVE("TileSeedLayers", TSEED_RULE(TSEED_IN_LOCATION, 1, -1, set_layers),
+                    "NAME ..., the only layers that this location sees"),
+    TSEED_DIRECTIVE("TileSeedCheckOrigin", TSEED_RULE(TSEED_IN_LOCATION, 1, -1, set_check_origin),
+                    "on|off|ORIGIN ..., whether pages of other sites may send requests"),
+    TSEED_DIRECTIVE("TileSeedMetrics", TSEED_RULE(TSEED_IN_LOCATION, 1, 1, set_metrics),
+                    "on|off, whether this location tells the metrics"),
+    TSEED_DIRECTIVE("TileSeedPublicURL", TSEED_RULE(TSEED_IN_LOCATION, 1, 1, set_public_url),
+                    "URL, the address by which clients call this location"),
+    {.name = NULL},
+};
+
+const tseed_module_part_t tseed_config_location_part = {.directives = directives};

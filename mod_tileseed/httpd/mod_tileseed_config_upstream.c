@@ -12,7 +12,9 @@
 
 #include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
+#include "mod_tileseed.h"
 #include "mod_tileseed_draft.h"
+#include "mod_tileseed_dump.h"
 #include "source/tseed_source.h"
 
 /* ---- TileSeedSource ---- */
@@ -35,14 +37,14 @@ static const char *add_parameter(apr_table_t *parameters, const char *word, apr_
     return NULL;
 }
 
-const char *const tseed_words_source[] = {
+static const char *const words_source[] = {
     [TSEED_SOURCE_WMS] = "wms",
     [TSEED_SOURCE_XYZ] = "xyz",
     [TSEED_SOURCE_WMTS] = "wmts",
     NULL,
 };
 
-const char *const tseed_words_source_mode[] = {
+static const char *const words_source_mode[] = {
     [TSEED_SOURCE_FALLBACK] = "fallback",
     [TSEED_SOURCE_SHARE] = "share",
     NULL,
@@ -72,7 +74,7 @@ static const char *read_addresses(tseed_source_t *source, int *at, const apr_arr
 /* mode= is ours where there are several addresses, and the source's parameter else. */
 static const char *read_mode(tseed_source_t *source, apr_table_t *parameters, apr_pool_t *pool)
 {
-    static const tseed_option_t option = {.words = tseed_words_source_mode};
+    static const tseed_option_t option = {.words = words_source_mode};
     const char *mode = source->count > 1 ? apr_table_get(parameters, "MODE") : NULL;
 
     if (!mode) {
@@ -140,9 +142,9 @@ static const char *read_missing(tseed_source_t *source, apr_table_t *parameters,
     return NULL;
 }
 
-const char *tseed_set_source(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_source(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
-    static const tseed_option_t kind = {.words = tseed_words_source};
+    static const tseed_option_t kind = {.words = words_source};
     apr_table_t *parameters = apr_table_make(cmd->pool, 8);
     tseed_source_t source = {.parameters = parameters};
     tseed_draft_t *draft;
@@ -152,7 +154,7 @@ const char *tseed_set_source(cmd_parms *cmd, void *dir, const apr_array_header_t
 
     (void)dir;
     if (!error) {
-        error = tseed_draft_say_once(&draft, TSEED_SAID_SOURCE, cmd);
+        error = tseed_draft_say(&draft, cmd, 0);
     }
     if (!error) {
         error = read_addresses(&source, &at, words, cmd->pool);
@@ -170,6 +172,43 @@ const char *tseed_set_source(cmd_parms *cmd, void *dir, const apr_array_header_t
         draft->layer.source = source;
     }
     return error;
+}
+
+static const char *show_address(const tseed_address_t *address, const tseed_catalog_t *catalog,
+                                apr_pool_t *pool)
+{
+    const char *name = address->upstream->name;
+
+    return apr_hash_get(catalog->upstreams, name, APR_HASH_KEY_STRING) == address->upstream
+               ? apr_pstrcat(pool, UPSTREAM_PREFIX, name, NULL)
+               : address->url;
+}
+
+static void show_source(const tseed_dump_t *dump, const void *layer)
+{
+    const tseed_source_t *source = &((const tseed_layer_t *)layer)->source;
+    const apr_array_header_t *parameters = apr_table_elts(source->parameters);
+    const char *line = words_source[source->kind];
+    apr_pool_t *pool = dump->pool;
+
+    for (int i = 0; i < source->count; i++) {
+        line = apr_pstrcat(
+            pool, line, " ",
+            tseed_show_word(show_address(&source->addresses[i], dump->catalog, pool), pool), NULL);
+    }
+    if (source->count > 1) {
+        line = apr_pstrcat(pool, line, " mode=", words_source_mode[source->mode], NULL);
+    }
+    if (tseed_source_is_tiled(source)) {
+        line = apr_pstrcat(pool, line, " missing=",
+                           source->missing ? tseed_source_missing(source, pool) : "error", NULL);
+    }
+    for (int i = 0; i < parameters->nelts; i++) {
+        const apr_table_entry_t *one = &APR_ARRAY_IDX(parameters, i, apr_table_entry_t);
+
+        line = apr_pstrcat(pool, line, tseed_dump_option(dump, one->key, one->val), NULL);
+    }
+    tseed_dump_line(dump, "TileSeedSource %s", line);
 }
 
 #define CREDENTIALS_MAX     1024
@@ -380,7 +419,7 @@ static const tseed_option_t options[] = {
     {.name = NULL},
 };
 
-const char *tseed_set_upstream(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *set_upstream(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     tseed_catalog_t *catalog = tseed_conf_main()->catalog;
     const char *name = APR_ARRAY_IDX(words, 0, const char *);
@@ -435,3 +474,67 @@ const tseed_upstream_t *tseed_upstream_of_url(tseed_catalog_t *catalog, const ch
     }
     return upstream;
 }
+
+/* An upstream without a directive is known by the beginning of its address. */
+static int is_named(const char *key)
+{
+    return strchr(key, '/') == NULL;
+}
+
+static const char *rate(const tseed_upstream_t *upstream, apr_pool_t *pool)
+{
+    return upstream->interval == 0
+               ? ""
+               : apr_pstrcat(
+                     pool, " rate=",
+                     tseed_text_number((double)APR_USEC_PER_SEC / (double)upstream->interval, pool),
+                     "/s", NULL);
+}
+
+static void dump_upstream(const tseed_dump_t *dump, const tseed_upstream_t *upstream)
+{
+    apr_pool_t *pool = dump->pool;
+
+    tseed_dump_line(dump,
+                    "TileSeedUpstream %s %s connections=%d timeout=%s connect-timeout=%s "
+                    "first-byte-timeout=%s%s%s%s%s%s%s",
+                    tseed_show_word(upstream->name, pool), tseed_show_word(upstream->url, pool),
+                    upstream->connections, tseed_show_duration(upstream->timeout, pool),
+                    tseed_show_duration(upstream->connect_timeout, pool),
+                    tseed_show_duration(upstream->first_byte_timeout, pool), rate(upstream, pool),
+                    tseed_dump_option(dump, "auth", upstream->auth),
+                    tseed_dump_options(dump, "header", upstream->headers),
+                    tseed_dump_options(dump, "redirect", upstream->redirects),
+                    tseed_dump_option(dump, "ca", upstream->ca),
+                    tseed_dump_option(dump, "proxy", upstream->proxy));
+}
+
+static void show_upstreams(const tseed_dump_t *dump, const void *conf)
+{
+    const apr_array_header_t *names = tseed_dump_names(dump, dump->catalog->upstreams);
+
+    (void)conf;
+    for (int i = 0; i < names->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(names, i, const char *);
+
+        if (is_named(name)) {
+            dump_upstream(dump, apr_hash_get(dump->catalog->upstreams, name, APR_HASH_KEY_STRING));
+        }
+    }
+}
+
+static const command_rec directives[] = {
+    TSEED_DIRECTIVE("TileSeedUpstream",
+                    TSEED_SHOWN(TSEED_IN_SERVER, 2, -1, set_upstream, show_upstreams),
+                    "NAME URL [connections=4] [rate=N/s] [timeout=60s] [connect-timeout=10s] "
+                    "[first-byte-timeout=60s] [auth=FILE] [header=\"NAME: VALUE\"] "
+                    "[redirect=host|HOST[:PORT],...] [ca=FILE] [proxy=URL]"),
+    TSEED_DIRECTIVE("TileSeedSource",
+                    TSEED_LAYER_OWN(source, source, 2, -1, set_source, show_source),
+                    "wms|wmts|xyz URL|upstream:NAME [URL ...] [mode=fallback|share] "
+                    "[missing=error|empty|LIST] "
+                    "[NAME=VALUE ...]"),
+    {.name = NULL},
+};
+
+const tseed_module_part_t tseed_config_upstream_part = {.directives = directives};

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <httpd.h>
 #include <unixd.h>
 
 #include <apr_hash.h>
@@ -23,6 +24,7 @@
 #include <http_log.h>
 
 #include "mod_tileseed.h"
+#include "mod_tileseed_config.h"
 
 APLOG_USE_MODULE(tileseed);
 
@@ -192,12 +194,16 @@ static apr_hash_t *stores_of(const tseed_catalog_t *catalog, apr_pool_t *pool)
     return stores;
 }
 
-void tseed_dirs_make(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
-                     server_rec *server, apr_pool_t *pool)
+/* Makes those that are missing. A failure is logged, and no
+ * reason not to start. */
+static void make_dirs(server_rec *server, apr_pool_t *pool, apr_pool_t *ptemp)
 {
+    const tseed_settings_t *settings = &tseed_conf_get(server)->settings;
+    const tseed_catalog_t *catalog = tseed_conf_get(server)->catalog;
     apr_hash_t *stores = stores_of(catalog, pool);
     apr_status_t rv = make(settings->state_dir, STATE_MODE, pool);
 
+    (void)ptemp;
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
                      "TS0003: can't make TileSeedStateDir %s; tasks can't be recorded until it "
@@ -216,6 +222,8 @@ void tseed_dirs_make(const tseed_settings_t *settings, const tseed_catalog_t *ca
         }
     }
 }
+
+const tseed_module_part_t tseed_dirs_part = {.start = make_dirs};
 
 void tseed_dirs_check(const tseed_catalog_t *catalog, server_rec *server, apr_pool_t *pool)
 {

@@ -9,11 +9,6 @@
 
 #include "protocol/tseed_settings.h"
 
-/* Makes those that are missing. post_config of the real pass, parent. A failure is logged, and no
- * reason not to start. */
-void tseed_dirs_make(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
-                     server_rec *server, apr_pool_t *pool);
-
 /* Warns of stores in which the process that asks can't make files. Seeder, as User. */
 void tseed_dirs_check(const tseed_catalog_t *catalog, server_rec *server, apr_pool_t *pool);
 

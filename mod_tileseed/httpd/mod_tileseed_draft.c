@@ -1,506 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Drafts become layers: defaults filled in, names resolved, and what only a whole layer shows. */
+/* Drafts of layers while their directives are read. */
 #include "mod_tileseed_draft.h"
 
-#include <apr_cstr.h>
 #include <apr_strings.h>
-#include <http_log.h>
-#include <math.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/tseed_text.h"
 #include "mod_tileseed.h"
-#include "mod_tileseed_config_upstream.h"
-#include "savings/tseed_together.h"
-#include "source/tseed_source.h"
-#include "store/tseed_store.h"
-#include "tiling/tseed_range.h"
+#include "work/tseed_job.h"
 
-APLOG_USE_MODULE(tileseed);
+/* ---- drafts ---- */
 
-/* How far a configured extent may reach out of the extent of its grid set, as a part of the side:
- * people write the same extent with more or fewer digits. */
-#define EXTENT_SLACK 1e-6
-
-/* A mistake: what is wrong with which directive. The sentence is NULL when all is fine. */
-typedef struct {
-    const ap_directive_t *where;
-    const char *sentence;
-} mistake_t;
-
-static void report(const ap_directive_t *where, const char *sentence, apr_pool_t *pool)
+static void set_default(tseed_layer_t *layer, const tseed_rule_t *rule, apr_pool_t *pool)
 {
-    ap_log_perror(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, pool,
-                  "Syntax error on line %d of %s:", where->line_num, where->filename);
-    ap_log_perror(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, pool, "%s%s: %s", where->directive,
-                  *where->directive == '<' ? ">" : "", sentence);
+    if (rule->initial) {
+        rule->value.read((char *)layer + rule->value.offset, &rule->value, rule->initial, pool);
+    }
 }
 
-/* ---- defaults ---- */
-
-/* The members of a layer that a directive sets, where a draft takes them over as they are. */
-#define MEMBER(member) offsetof(tseed_layer_t, member), sizeof(((tseed_layer_t *)NULL)->member)
-static const struct {
-    tseed_said_t said;
-    size_t offset, size;
-} inherited[] = {
-    {TSEED_SAID_SOURCE, MEMBER(source)},
-    {TSEED_SAID_FORMAT, MEMBER(formats)},
-    {TSEED_SAID_PARAMETER, MEMBER(filters)},
-    {TSEED_SAID_STORE, MEMBER(store)},
-    {TSEED_SAID_KEEP, MEMBER(kept)},
-    {TSEED_SAID_DERIVE, MEMBER(derived)},
-    {TSEED_SAID_RESEED, MEMBER(reseed_all)},
-    {TSEED_SAID_RETRIES, MEMBER(retries)},
-    {TSEED_SAID_FAILURE_LIMIT, MEMBER(failure_limit)},
-    {TSEED_SAID_FAILURE_LIMIT, MEMBER(failure_is_share)},
-    {TSEED_SAID_EXPIRES, MEMBER(expires)},
-    {TSEED_SAID_ON_MISS, MEMBER(on_miss)},
-    {TSEED_SAID_MAX_TILESETS, MEMBER(tilesets_most)},
-    {TSEED_SAID_UNIFORM, MEMBER(uniform)},
-};
-
-/* A source that has single tiles gets no metatiles from the defaults: those are for sources that
- * draw. The layer's source is known before. */
-static void inherit_metatile(tseed_draft_t *draft, const tseed_draft_t *defaults, int is_unsaid)
+tseed_draft_t *tseed_draft_create(const ap_directive_t *where, const char *name, apr_pool_t *pool)
 {
+    tseed_draft_t *draft = apr_pcalloc(pool, sizeof(*draft));
     tseed_layer_t *layer = &draft->layer;
-    const tseed_layer_t *other = &defaults->layer;
 
-    if (tseed_source_is_tiled(&layer->source) &&
-        draft->said[TSEED_SAID_METATILE] == defaults->said[TSEED_SAID_METATILE]) {
-        draft->said[TSEED_SAID_METATILE] = NULL;
-        layer->meta_width = layer->meta_height = 1;
-        layer->most_width = layer->most_height = 0;
-    } else if (is_unsaid) {
-        layer->meta_width = other->meta_width;
-        layer->meta_height = other->meta_height;
-        layer->most_width = other->most_width;
-        layer->most_height = other->most_height;
-        layer->gutter = other->gutter;
-        layer->gutter_beyond = other->gutter_beyond;
+    draft->where = where;
+    draft->said = apr_hash_make(pool);
+    draft->grids = apr_array_make(pool, 2, sizeof(tseed_grid_choice_t));
+    layer->name = name;
+    layer->subsets = apr_array_make(pool, 2, sizeof(tseed_subset_t));
+    layer->formats = apr_array_make(pool, 2, sizeof(tseed_format_t));
+    layer->filters = apr_array_make(pool, 2, sizeof(tseed_filter_t));
+    layer->meta_width = layer->meta_height = TSEED_METATILE_SIDE;
+    layer->most_width = layer->most_height = TSEED_REQUEST_SIDE;
+    layer->failure_limit = 1000;
+    layer->expires = -1;
+    for (const command_rec *command = tileseed_module.cmds; command->name; command++) {
+        set_default(layer, command->cmd_data, pool);
     }
+    return draft;
 }
 
-static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
-{
-    int unsaid[TSEED_SAID_COUNT];
+/* ---- what is said ---- */
 
-    for (int i = 0; i < TSEED_SAID_COUNT; i++) {
-        unsaid[i] = !draft->said[i] && defaults->said[i];
-        draft->said[i] = unsaid[i] ? defaults->said[i] : draft->said[i];
-    }
-    for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
-        if (unsaid[inherited[i].said]) {
-            memcpy((char *)&draft->layer + inherited[i].offset,
-                   (const char *)&defaults->layer + inherited[i].offset, inherited[i].size);
-        }
-    }
-    if (unsaid[TSEED_SAID_GRID]) {
-        draft->grids = defaults->grids;
-    }
-    inherit_metatile(draft, defaults, unsaid[TSEED_SAID_METATILE]);
+const ap_directive_t *tseed_draft_said(const tseed_draft_t *draft, const char *name)
+{
+    return apr_hash_get(draft->said, name, APR_HASH_KEY_STRING);
 }
 
-/* ---- source ---- */
-
-/* Gives an address its upstream: the named one, whose address it is then, or that of its host. */
-static const char *finish_address(tseed_address_t *address, tseed_catalog_t *catalog,
-                                  apr_pool_t *pool)
+/* The draft that a directive speaks to: its block's or the defaults. */
+static const char *find_draft(tseed_draft_t **draft, const cmd_parms *cmd)
 {
-    const char *name = address->url + strlen(UPSTREAM_PREFIX);
+    tseed_drafts_t *drafts = tseed_conf_main()->drafts;
 
-    if (strncmp(address->url, UPSTREAM_PREFIX, strlen(UPSTREAM_PREFIX)) != 0) {
+    *draft = drafts->current ? drafts->current : drafts->defaults;
+    if (drafts->current || drafts->layers->nelts == 0) {
         return NULL;
     }
-    address->upstream = apr_hash_get(catalog->upstreams, name, APR_HASH_KEY_STRING);
-    if (!address->upstream) {
-        return apr_psprintf(pool,
-                            "the upstream '%s' is unknown, the name of a TileSeedUpstream is "
-                            "expected",
-                            name);
-    }
-    address->url = address->upstream->url;
-    return NULL;
+    return apr_psprintf(
+        cmd->pool,
+        "a default for all layers must stand before the first <TileSeedLayer>, "
+        "which is on %s",
+        tseed_directive_place(APR_ARRAY_IDX(drafts->layers, 0, tseed_draft_t *)->where, cmd->pool));
 }
 
-static mistake_t finish_source(tseed_draft_t *draft, tseed_catalog_t *catalog, apr_pool_t *pool)
+const char *tseed_draft_say(tseed_draft_t **draft, const cmd_parms *cmd, int may_repeat)
 {
-    tseed_layer_t *layer = &draft->layer;
-    tseed_source_t *source = &layer->source;
-    mistake_t mistake = {.where = draft->said[TSEED_SAID_SOURCE]};
+    const char *error = find_draft(draft, cmd);
+    const ap_directive_t *first = error ? NULL : tseed_draft_said(*draft, cmd->cmd->name);
 
-    for (int i = 0; !mistake.sentence && i < source->count; i++) {
-        mistake.sentence = finish_address(&source->addresses[i], catalog, pool);
+    if (first && !may_repeat) {
+        error = apr_psprintf(cmd->pool, "it is there twice, the first is on %s",
+                             tseed_directive_place(first, cmd->pool));
     }
-    if (!mistake.sentence) {
-        mistake.sentence = tseed_source_check(layer, pool);
-    }
-    for (int i = 0; !mistake.sentence && i < source->count; i++) {
-        tseed_address_t *address = &source->addresses[i];
-
-        if (!address->upstream) {
-            address->upstream = tseed_upstream_of_url(catalog, address->url, pool);
-        }
-    }
-    if (!mistake.sentence && tseed_source_is_tiled(source) &&
-        (layer->meta_width > 1 || layer->meta_height > 1 || layer->gutter > 0)) {
-        mistake.where = draft->said[TSEED_SAID_METATILE];
-        mistake.sentence = "a source of single tiles can't draw metatiles or a gutter, 1x1 is "
-                           "expected";
-    }
-    return mistake;
-}
-
-/* ---- grid sets ---- */
-
-static const char *unknown_gridset(const tseed_catalog_t *catalog, const char *name,
-                                   apr_pool_t *pool)
-{
-    const char *own = "";
-
-    for (apr_hash_index_t *i = apr_hash_first(pool, catalog->gridsets); i; i = apr_hash_next(i)) {
-        own = apr_pstrcat(pool, own, ", ", apr_hash_this_key(i), NULL);
-    }
-    return apr_psprintf(pool,
-                        "the grid set '%s' is unknown, one of EPSG:3857, EPSG:900913, "
-                        "EPSG:4326%s is expected",
-                        name, own);
-}
-
-static const char *read_zoom(tseed_subset_t *subset, const char *text, apr_pool_t *pool)
-{
-    int last = subset->gridset->levels - 1;
-
-    if (tseed_read_levels(&subset->zoom_first, &subset->zoom_last, text, last, pool) != 0) {
-        return apr_psprintf(pool,
-                            "zoom=%s is not possible, FIRST-LAST within the levels 0 to %d of "
-                            "'%s' is expected",
-                            text, last, subset->gridset->name);
-    }
-    return NULL;
-}
-
-/* Whether an extent lies within the grid set's; cuts off what little it reaches over. */
-static int fit_extent(tseed_bounds_t *extent, const tseed_bounds_t *whole)
-{
-    double x = (whole->maxx - whole->minx) * EXTENT_SLACK;
-    double y = (whole->maxy - whole->miny) * EXTENT_SLACK;
-
-    if (extent->minx >= extent->maxx || extent->miny >= extent->maxy ||
-        extent->minx < whole->minx - x || extent->maxx > whole->maxx + x ||
-        extent->miny < whole->miny - y || extent->maxy > whole->maxy + y) {
-        return 0;
-    }
-    extent->minx = fmax(extent->minx, whole->minx);
-    extent->miny = fmax(extent->miny, whole->miny);
-    extent->maxx = fmin(extent->maxx, whole->maxx);
-    extent->maxy = fmin(extent->maxy, whole->maxy);
-    return 1;
-}
-
-static const char *read_extent(tseed_subset_t *subset, const char *text, apr_pool_t *pool)
-{
-    const tseed_bounds_t *whole = &subset->gridset->extent;
-    double numbers[4];
-
-    if (tseed_read_doubles(numbers, 4, text, ",", pool) == 0) {
-        subset->extent = (tseed_bounds_t){numbers[0], numbers[1], numbers[2], numbers[3]};
-        if (fit_extent(&subset->extent, whole)) {
-            return NULL;
-        }
-    }
-    return apr_psprintf(pool,
-                        "extent=%s is not possible, minx,miny,maxx,maxy within "
-                        "%s,%s,%s,%s of '%s' is expected",
-                        text, tseed_text_number(whole->minx, pool),
-                        tseed_text_number(whole->miny, pool), tseed_text_number(whole->maxx, pool),
-                        tseed_text_number(whole->maxy, pool), subset->gridset->name);
-}
-
-/* "EPSG:4326", "CRS:84" */
-static const char *check_srs(const char *srs, apr_pool_t *pool)
-{
-    size_t authority = strcspn(srs, ":");
-    size_t length =
-        strspn(srs, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:-_.");
-
-    if (authority > 0 && srs[authority] && srs[authority + 1] && !srs[length]) {
-        return NULL;
-    }
-    return apr_psprintf(pool, "srs=%s is not possible, a name such as EPSG:4326 is expected", srs);
-}
-
-/* An upstream renders a whole metatile as one picture. */
-static const char *check_picture(const tseed_layer_t *layer, const tseed_gridset_t *gridset,
-                                 apr_pool_t *pool)
-{
-    int width = layer->meta_width * gridset->tile_width + 2 * layer->gutter;
-    int height = layer->meta_height * gridset->tile_height + 2 * layer->gutter;
-
-    if (width <= TSEED_PICTURE_SIDE_MAX && height <= TSEED_PICTURE_SIDE_MAX &&
-        (int64_t)width * height <= TSEED_PICTURE_PIXELS_MAX) {
-        return NULL;
-    }
-    return apr_psprintf(pool,
-                        "metatiles of %dx%d tiles with gutter %d would be pictures of %dx%d "
-                        "pixels in '%s', at most %d on a side and %d in all are possible",
-                        layer->meta_width, layer->meta_height, layer->gutter, width, height,
-                        gridset->name, TSEED_PICTURE_SIDE_MAX, TSEED_PICTURE_PIXELS_MAX);
-}
-
-/* Whether what the upstream is asked for has another order of axes than the grid set. A system that
- * is not known has the same. */
-static int is_turned(const tseed_subset_t *subset, tseed_systems_t *systems)
-{
-    const tseed_gridset_t *gridset = subset->gridset;
-    const char *srs = subset->srs;
-    const tseed_system_t *system;
-    int64_t code;
-
-    if (tseed_srs_is_crs84(srs) || apr_cstr_casecmpn(srs, "CRS:", 4) == 0) {
-        return gridset->north_east;
-    }
-    if (apr_cstr_casecmpn(srs, "EPSG:", 5) == 0 &&
-        tseed_text_int64(&code, srs + 5, 1, INT32_MAX) == 0) {
-        if (tseed_srs_same(code, gridset->srs)) {
-            return 0; /* as TileSeedAxisOrder has it */
-        }
-        tseed_systems_find_epsg(&system, systems, (int)code);
-    } else {
-        tseed_systems_find(&system, systems, srs);
-    }
-    return system->north_east >= 0 && system->north_east != gridset->north_east;
-}
-
-static const char *finish_subset(tseed_subset_t *subset, const tseed_grid_choice_t *choice,
-                                 const tseed_server_conf_t *conf, apr_pool_t *pool)
-{
-    const tseed_catalog_t *catalog = conf->catalog;
-    const tseed_gridset_t *gridset = tseed_catalog_find_gridset(catalog, choice->gridset);
-    const char *error = NULL;
-
-    if (!gridset) {
-        return unknown_gridset(catalog, choice->gridset, pool);
-    }
-    subset->gridset = gridset;
-    subset->zoom_first = 0;
-    subset->zoom_last = gridset->levels - 1;
-    subset->extent = gridset->extent;
-    subset->srs = choice->srs ? choice->srs : apr_psprintf(pool, "EPSG:%d", gridset->srs);
-    if (choice->zoom) {
-        error = read_zoom(subset, choice->zoom, pool);
-    }
-    if (!error && choice->extent) {
-        error = read_extent(subset, choice->extent, pool);
-    }
-    if (!error) {
-        error = check_srs(subset->srs, pool);
-    }
-    subset->is_turned = !error && choice->srs && is_turned(subset, conf->drafts->systems);
-    return error;
-}
-
-static mistake_t finish_grids(tseed_draft_t *draft, const tseed_server_conf_t *conf,
-                              apr_pool_t *pool)
-{
-    tseed_layer_t *layer = &draft->layer;
-    mistake_t mistake = {.where = draft->where};
-
-    if (draft->grids->nelts == 0) {
-        tseed_grid_choice_t choice = {.where = draft->where, .gridset = "EPSG:3857"};
-
-        APR_ARRAY_PUSH(draft->grids, tseed_grid_choice_t) = choice;
-    }
-    for (int i = 0; !mistake.sentence && i < draft->grids->nelts; i++) {
-        const tseed_grid_choice_t *choice = &APR_ARRAY_IDX(draft->grids, i, tseed_grid_choice_t);
-        tseed_subset_t *subset = apr_array_push(layer->subsets);
-
-        mistake.where = choice->where;
-        mistake.sentence = finish_subset(subset, choice, conf, pool);
-        if (!mistake.sentence) {
-            mistake.sentence = check_picture(layer, subset->gridset, pool);
-        }
-    }
-    return mistake;
-}
-
-/* ---- derived levels ---- */
-
-/* Why the derived levels that a subset has can't be derived in it; NULL: they can. */
-static const char *check_derived(const tseed_derived_t *derived, const tseed_subset_t *subset,
-                                 apr_pool_t *pool)
-{
-    const char *error = NULL;
-
-    for (int z = subset->zoom_first; !error && z <= subset->zoom_last; z++) {
-        if (tseed_derived_has(derived, z) && z == subset->zoom_last) {
-            return apr_psprintf(pool,
-                                "level %d can't be derived, because it is the last one that the "
-                                "layer has in '%s': levels below %d are expected",
-                                z, subset->gridset->name, z);
-        }
-        if (tseed_derived_has(derived, z)) {
-            error = tseed_halving_check(subset->gridset, z, pool);
-        }
-    }
-    return error ? apr_psprintf(pool, "a tile must be made of four: %s", error) : NULL;
-}
-
-static mistake_t finish_derived(const tseed_draft_t *draft, apr_pool_t *pool)
-{
-    const tseed_layer_t *layer = &draft->layer;
-    mistake_t mistake = {.where = draft->said[TSEED_SAID_DERIVE]};
-    tseed_saving_kind_t other;
-    const char *problem = tseed_together_problem(layer, &other);
-
-    if (problem) {
-        mistake.sentence = apr_psprintf(pool, "%s: %s is expected in this layer", problem,
-                                        tseed_together_off(other));
-    }
-    for (int i = 0; !mistake.sentence && i < layer->subsets->nelts; i++) {
-        mistake.sentence =
-            check_derived(&layer->derived, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), pool);
-    }
-    return mistake;
-}
-
-/* ---- layers ---- */
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const tseed_filter_t *)a)->name, ((const tseed_filter_t *)b)->name);
-}
-
-static mistake_t check_complete(const tseed_draft_t *draft)
-{
-    mistake_t mistake = {.where = draft->where};
-
-    if (!draft->said[TSEED_SAID_SOURCE]) {
-        mistake.sentence = "the layer has no source, such as "
-                           "TileSeedSource wms http://HOST/PATH layers=NAME";
-    } else if (!draft->said[TSEED_SAID_STORE]) {
-        mistake.sentence = "the layer has no store, such as TileSeedStore file /var/cache/tiles";
-    }
-    return mistake;
-}
-
-static mistake_t finish_layer(tseed_draft_t *draft, const tseed_server_conf_t *conf,
-                              apr_pool_t *pool)
-{
-    tseed_layer_t *layer = &draft->layer;
-    mistake_t mistake = check_complete(draft);
-
-    if (layer->formats->nelts == 0) {
-        tseed_format_init(apr_array_push(layer->formats), "image/png", pool);
-    }
-    qsort(layer->filters->elts, (size_t)layer->filters->nelts, sizeof(tseed_filter_t), by_name);
-    if (!mistake.sentence) {
-        mistake = finish_source(draft, conf->catalog, pool);
-    }
-    if (!mistake.sentence) {
-        mistake = finish_grids(draft, conf, pool);
-    }
-    if (!mistake.sentence) {
-        mistake = finish_derived(draft, pool);
-    }
-    if (!mistake.sentence) {
-        mistake.where = draft->said[TSEED_SAID_STORE];
-        mistake.sentence = tseed_store_check_layer(layer, pool);
-    }
-    return mistake;
-}
-
-/* Two tile sets in one file would overwrite each other, so each claims one tile's path a level. */
-static const char *claim_levels(apr_hash_t *claims, const tseed_tileset_t *tileset,
-                                apr_pool_t *pool)
-{
-    const tseed_layer_t *layer = tileset->layer;
-
-    for (int z = tileset->subset->zoom_first; z <= tileset->subset->zoom_last; z++) {
-        const char *path = apr_pstrcat(pool, layer->store.root, "/",
-                                       tseed_store_path(tileset, z, 0, 0, pool), NULL);
-        const tseed_layer_t *other = apr_hash_get(claims, path, APR_HASH_KEY_STRING);
-
-        if (other) {
-            return apr_psprintf(pool,
-                                "layer '%s' would write the files of layer '%s', such as %s: give "
-                                "it another directory or name",
-                                layer->name, other->name, path);
-        }
-        apr_hash_set(claims, path, APR_HASH_KEY_STRING, layer);
-    }
-    return NULL;
-}
-
-static const char *claim_files(apr_hash_t *claims, const tseed_layer_t *layer, apr_pool_t *pool)
-{
-    const char *error = NULL;
-
-    for (int i = 0; !error && i < layer->subsets->nelts; i++) {
-        for (int k = 0; !error && k < layer->formats->nelts; k++) {
-            tseed_tileset_t tileset;
-
-            error = tseed_tileset_init(
-                &tileset, layer, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t),
-                &APR_ARRAY_IDX(layer->formats, k, tseed_format_t), NULL, pool);
-            if (!error) {
-                error = claim_levels(claims, &tileset, pool);
-            }
-        }
+    if (!error && !first) {
+        apr_hash_set((*draft)->said, cmd->cmd->name, APR_HASH_KEY_STRING, cmd->directive);
     }
     return error;
-}
-
-static int check_references(const tseed_server_conf_t *conf, apr_pool_t *pool)
-{
-    const apr_array_header_t *references = conf->drafts->references;
-    int mistakes = 0;
-
-    for (int i = 0; i < references->nelts; i++) {
-        const tseed_layer_reference_t *reference =
-            &APR_ARRAY_IDX(references, i, tseed_layer_reference_t);
-
-        if (!tseed_catalog_find_layer(conf->catalog, reference->layer)) {
-            report(reference->where,
-                   apr_psprintf(pool,
-                                "the layer '%s' is unknown, the name of a <TileSeedLayer> is "
-                                "expected",
-                                reference->layer),
-                   pool);
-            mistakes++;
-        }
-    }
-    return mistakes;
-}
-
-int tseed_drafts_finish(tseed_server_conf_t *conf, apr_pool_t *pool)
-{
-    const apr_array_header_t *drafts = conf->drafts->layers;
-    apr_hash_t *claims = apr_hash_make(pool);
-    int mistakes = 0;
-
-    for (int i = 0; i < drafts->nelts; i++) {
-        tseed_draft_t *draft = APR_ARRAY_IDX(drafts, i, tseed_draft_t *);
-        tseed_layer_t *layer = &draft->layer;
-        mistake_t mistake;
-
-        inherit(draft, conf->drafts->defaults);
-        mistake = finish_layer(draft, conf, pool);
-        if (!mistake.sentence) {
-            mistake.sentence = claim_files(claims, layer, pool);
-        }
-        if (mistake.sentence) {
-            report(mistake.where, mistake.sentence, pool);
-            mistakes++;
-        }
-        APR_ARRAY_PUSH(conf->catalog->order, tseed_layer_t *) = layer;
-        apr_hash_set(conf->catalog->layers, layer->name, APR_HASH_KEY_STRING, layer);
-    }
-    apr_pool_destroy(conf->drafts->systems_pool); /* others may fork from here on */
-    conf->drafts->systems = NULL;
-    return mistakes + check_references(conf, pool);
 }

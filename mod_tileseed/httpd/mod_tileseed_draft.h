@@ -17,26 +17,6 @@
 /* Where a directive takes an address or an upstream, this precedes the upstream's name. */
 #define UPSTREAM_PREFIX "upstream:"
 
-/* The subjects about which a draft may say something. */
-typedef enum {
-    TSEED_SAID_SOURCE,
-    TSEED_SAID_GRID,
-    TSEED_SAID_FORMAT,
-    TSEED_SAID_METATILE,
-    TSEED_SAID_PARAMETER,
-    TSEED_SAID_STORE,
-    TSEED_SAID_KEEP,
-    TSEED_SAID_DERIVE,
-    TSEED_SAID_RESEED,
-    TSEED_SAID_RETRIES,
-    TSEED_SAID_FAILURE_LIMIT,
-    TSEED_SAID_EXPIRES,
-    TSEED_SAID_ON_MISS,
-    TSEED_SAID_MAX_TILESETS,
-    TSEED_SAID_UNIFORM,
-    TSEED_SAID_COUNT
-} tseed_said_t;
-
 /* A TileSeedGrid line. */
 typedef struct {
     const ap_directive_t *where;
@@ -48,16 +28,13 @@ typedef struct {
 
 typedef struct {
     const ap_directive_t *where; /* the block; NULL: what stands before all layers */
-    const ap_directive_t *said[TSEED_SAID_COUNT]; /* NULL: not said */
-    apr_array_header_t *grids;                    /* of tseed_grid_choice_t */
-    tseed_layer_t layer; /* subsets and the source's upstream are not there yet */
+    apr_hash_t *said;            /* name of a directive -> const ap_directive_t *, its first */
+    apr_array_header_t *grids;   /* of tseed_grid_choice_t */
+    tseed_layer_t layer;         /* subsets and the source's upstream are not there yet */
 } tseed_draft_t;
 
 /* The draft of a <TileSeedGridSet> block; nothing of it is left when the block ends. */
 typedef struct tseed_gridset_draft_t tseed_gridset_draft_t;
-
-/* Where its extent in degrees is noted. */
-const tseed_bounds_t **tseed_gridset_draft_degrees(tseed_gridset_draft_t *draft);
 
 /* A name that something else must have: TileSeedLayers of a location. */
 typedef struct {
@@ -78,57 +55,27 @@ struct tseed_drafts_t {
     tseed_systems_t *systems;       /* until tseed_drafts_finish is over */
 };
 
-/* No drafts yet, in `pool`; the defaults are those of the manual. */
-tseed_drafts_t *tseed_drafts_create(apr_pool_t *pool);
+/* A draft with the defaults of the rules. `where`: the block of the layer `name`. */
+tseed_draft_t *tseed_draft_create(const ap_directive_t *where, const char *name, apr_pool_t *pool);
+
+/* Where a draft says something by the directive of that name; NULL: it does not. */
+const ap_directive_t *tseed_draft_said(const tseed_draft_t *draft, const char *name);
 
 /* Finds the draft of a directive: its block's draft, or the defaults. Notes that the draft has said
- * `what`. Returns NULL, or a sentence when the draft has said it before. */
-const char *tseed_draft_say_once(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd);
+ * what the directive is about. Returns NULL, or a sentence when the draft has said it before,
+ * unless the directive may be there several times. */
+const char *tseed_draft_say(tseed_draft_t **draft, const cmd_parms *cmd, int may_repeat);
 
-/* Makes the drafts layers of the catalog. Every mistake is reported; returns how many. */
-int tseed_drafts_finish(tseed_server_conf_t *conf, apr_pool_t *pool);
+#define TSEED_IN_LAYERS (TSEED_IN_LAYER | TSEED_IN_SERVER)
 
-/* The words of directives that choose, by the value that each word stands for; NULL at the end. */
-extern const char *const tseed_words_palette[],
-    *const tseed_words_case[], *const tseed_words_on_miss[], *const tseed_words_source[],
-                                                                 *const tseed_words_source_mode[];
+/* Members of a layer that stand one behind the other: what a rule has a layer inherit. */
+#define TSEED_MEMBERS(first, last)                                                                 \
+    .value.offset = offsetof(tseed_layer_t, first),                                                \
+    .size = offsetof(tseed_layer_t, last) + sizeof(((tseed_layer_t *)NULL)->last) -                \
+            offsetof(tseed_layer_t, first)
 
-/* Whether TileSeedFormat takes this option with the format. */
-int tseed_format_takes(const tseed_format_t *format, const char *name);
-
-/* Readers of directives, by the file that has them. */
-
-/* mod_tileseed_config_server.c */
-tseed_directive_read_t tseed_set_state_dir, tseed_set_database, tseed_set_host, tseed_set_history,
-    tseed_set_quota, tseed_set_miss_waiters, tseed_set_sync, tseed_set_server_status;
-
-/* mod_tileseed_config_upstream.c */
-tseed_directive_read_t tseed_set_upstream;
-
-/* mod_tileseed_config_gridset.c */
-tseed_directive_read_t tseed_set_gridset, tseed_set_srs, tseed_set_extent, tseed_set_origin,
-    tseed_set_resolutions, tseed_set_scales, tseed_set_levels, tseed_set_tile_size,
-    tseed_set_meters_per_unit, tseed_set_axis_order;
-
-/* mod_tileseed_config_boxes.c */
-tseed_directive_read_t tseed_set_wgs84_box;
-
-/* mod_tileseed_config_layer.c */
-tseed_directive_read_t tseed_set_layer, tseed_set_grid, tseed_set_format, tseed_set_metatile,
-    tseed_set_parameter, tseed_set_derive, tseed_set_keep, tseed_set_retries, tseed_set_reseed,
-    tseed_set_failure_limit, tseed_set_expires, tseed_set_on_miss, tseed_set_max_tilesets;
-
-/* mod_tileseed_config_metatile.c */
-tseed_directive_read_t tseed_set_uniform;
-
-/* mod_tileseed_config_upstream.c */
-tseed_directive_read_t tseed_set_source;
-
-/* mod_tileseed_config_store.c */
-tseed_directive_read_t tseed_set_store;
-
-/* mod_tileseed_config_location.c */
-tseed_directive_read_t tseed_set_rest, tseed_set_page, tseed_set_tiles, tseed_set_dialect,
-    tseed_set_metrics, tseed_set_layers, tseed_set_check_origin, tseed_set_public_url;
+/* The rule of a directive that a function reads, and another one dumps. */
+#define TSEED_LAYER_OWN(first, last, fewest, most_, reader, shower)                                \
+    TSEED_VALUED(TSEED_IN_LAYERS, fewest, most_, reader, .show = shower, TSEED_MEMBERS(first, last))
 
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The handlers of the REST interface, one an action. All run on request threads and return what a
- * handler hook returns. */
+/* What handlers of the REST interface share. Request threads; they return what a handler hook
+ * returns. */
 #ifndef MOD_TILESEED_HANDLERS_H
 #define MOD_TILESEED_HANDLERS_H
 
 #include <httpd.h>
 
 #include "mod_tileseed.h"
-#include "mod_tileseed_child.h"
 #include "mod_tileseed_config.h"
+#include "mod_tileseed_reply.h"
 #include "mod_tileseed_supervise.h"
 #include "protocol/tseed_route.h"
+
+typedef struct tseed_handler_t tseed_handler_t;
 
 /* A request that has been routed; on the stack of the request's thread. */
 typedef struct {
@@ -21,36 +23,26 @@ typedef struct {
     tseed_board_t *board;
     const char *base; /* path of the location, without trailing slash */
     tseed_route_t route;
-    const char *body; /* NUL behind it; of actions that have one */
+    const tseed_handler_t *handler; /* of the route's action; NULL: it has none */
+    const char *body;               /* NUL behind it; of actions that have one */
     apr_size_t length;
 } tseed_rest_t;
 
-/* Each answers one action of the route, whose body has been read if it has one. OK: the answer, be
- * it a refusal, is sent; else the HTTP status that httpd is to answer with. */
-int tseed_handle_seed(tseed_rest_t *rest);
-int tseed_handle_list(tseed_rest_t *rest);
-int tseed_handle_kill(tseed_rest_t *rest);
-int tseed_handle_tasks(tseed_rest_t *rest);
-int tseed_handle_task_get(tseed_rest_t *rest);
-int tseed_handle_task_delete(tseed_rest_t *rest);
-int tseed_handle_failures(tseed_rest_t *rest);
-int tseed_handle_retry(tseed_rest_t *rest);
-int tseed_handle_estimate(tseed_rest_t *rest);
-int tseed_handle_layers(tseed_rest_t *rest);
-int tseed_handle_overview(tseed_rest_t *rest);
-int tseed_handle_upstreams(tseed_rest_t *rest);
-int tseed_handle_ask_again(tseed_rest_t *rest);
-int tseed_handle_metrics(tseed_rest_t *rest);
-int tseed_handle_coverage(tseed_rest_t *rest);
-int tseed_handle_quota_get(tseed_rest_t *rest);
-int tseed_handle_quota_put(tseed_rest_t *rest);
-int tseed_handle_usage(tseed_rest_t *rest);
-int tseed_handle_forget(tseed_rest_t *rest);
-int tseed_handle_drop(tseed_rest_t *rest);
-int tseed_handle_reconcile(tseed_rest_t *rest);
-int tseed_handle_cleanup(tseed_rest_t *rest);
-int tseed_handle_hosts(tseed_rest_t *rest);
-int tseed_handle_drain(tseed_rest_t *rest);
+/* What a file tells of an action that it answers, in the table of its part. The body is read before
+ * the function is called, and what changes something is refused while another httpd works on the
+ * state. What changes something and has no body takes no query either, unless it has keys. */
+struct tseed_handler_t {
+    tseed_action_t action;
+    int (*handle)(tseed_rest_t *rest); /* OK: the answer, be it a refusal, is sent; else the HTTP
+                                        * status that httpd is to answer with */
+    int has_body, changes;
+    const char *const *keys; /* what the query may have, NULL at the end. NULL: the handler judges
+                              * it, or the address is one of GeoWebCache, whose clients may say what
+                              * they like there, or one that only collectors of metrics and browsers
+                              * ask */
+};
+
+extern const char *const tseed_no_key[];
 
 /* Refuses, with 403, what is about all layers where the location sees some alone: `what`, such as
  * "a reconcile". DECLINED: this location sees all layers. */

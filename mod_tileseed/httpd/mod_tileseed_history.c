@@ -5,18 +5,16 @@
  * Records come from the database, which has them all. The board adds the present progress of
  * unfinished tasks.
  */
-#include "mod_tileseed_handlers.h"
-
 #include <apr_strings.h>
+#include <httpd.h>
 #include <http_log.h>
 
-#include "mod_tileseed_public.h"
+#include "mod_tileseed.h"
+#include "mod_tileseed_handlers.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_seed_request.h"
 #include "protocol/tseed_task.h"
-
-APLOG_USE_MODULE(tileseed);
 
 /* Takes the progress of a task from its row on the board (NULL: it has none), which is ahead of the
  * last checkpoint. A terminated task stays on the board until a seeder has let go of it. Only the
@@ -90,7 +88,7 @@ static int cut_page(apr_array_header_t *rows, int64_t limit)
     return more;
 }
 
-int tseed_handle_tasks(tseed_rest_t *rest)
+static int handle_tasks(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     tseed_task_query_t query, wanted;
@@ -178,7 +176,7 @@ static const apr_array_header_t *levels_of(const tseed_rest_t *rest,
                                 : NULL;
 }
 
-int tseed_handle_task_get(tseed_rest_t *rest)
+static int handle_task_get(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     tseed_task_record_t record;
@@ -191,7 +189,7 @@ int tseed_handle_task_get(tseed_rest_t *rest)
                                                                levels_of(rest, &record), r->pool));
 }
 
-int tseed_handle_task_delete(tseed_rest_t *rest)
+static int handle_task_delete(tseed_rest_t *rest)
 {
     tseed_termination_t what = {.task = rest->route.number,
                                 .mask = 1U << TSEED_PENDING | 1U << TSEED_RUNNING};
@@ -211,7 +209,7 @@ int tseed_handle_task_delete(tseed_rest_t *rest)
                                  "running one can be terminated",
                                  rest->route.number);
     }
-    return tseed_handle_task_get(rest);
+    return handle_task_get(rest);
 }
 
 /* ---- failures ---- */
@@ -230,7 +228,7 @@ static const char *next_failures(const tseed_rest_t *rest, int64_t limit,
                         last->x, last->y);
 }
 
-int tseed_handle_failures(tseed_rest_t *rest)
+static int handle_failures(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     tseed_failure_query_t query, wanted;
@@ -290,7 +288,7 @@ static const char *why_no_retry(tseed_tileset_t *tileset, const tseed_rest_t *re
                 : NULL;
 }
 
-int tseed_handle_retry(tseed_rest_t *rest)
+static int handle_retry(tseed_rest_t *rest)
 {
     tseed_task_record_t record;
     tseed_tileset_t tileset;
@@ -314,3 +312,19 @@ int tseed_handle_retry(tseed_rest_t *rest)
     status = tseed_rest_accept(rest, &task, &positions);
     return status == DECLINED ? tseed_reply_send(rest->r, HTTP_OK, "text/plain", "") : status;
 }
+
+/* ---- what it answers ---- */
+
+static const char *const keys_of_tasks[] = {"state", "layer", "limit", "before", NULL};
+static const char *const keys_of_failures[] = {"limit", "after", NULL};
+
+static const tseed_handler_t handlers[] = {
+    {.action = TSEED_ACTION_TASKS, .handle = handle_tasks, .keys = keys_of_tasks},
+    {.action = TSEED_ACTION_TASK_GET, .handle = handle_task_get, .keys = tseed_no_key},
+    {.action = TSEED_ACTION_TASK_DELETE, .handle = handle_task_delete, .changes = 1},
+    {.action = TSEED_ACTION_FAILURES, .handle = handle_failures, .keys = keys_of_failures},
+    {.action = TSEED_ACTION_RETRY, .handle = handle_retry, .changes = 1},
+    {.handle = NULL},
+};
+
+const tseed_module_part_t tseed_history_part = {.handlers = handlers};

@@ -13,8 +13,6 @@
 #include "board/tseed_counters.h"
 #include "mod_tileseed_supervise.h"
 
-#define UPSTREAM_NOTE "tileseed-upstream-ms"
-
 /* `cached`: for Cache-Status; NULL: the cache has no part in the answer. */
 static const struct {
     const char *result, *variable, *cached;
@@ -88,7 +86,7 @@ static const char *cached(const request_rec *r, tseed_tile_outcome_t outcome)
 {
     const char *status = outcomes[outcome].cached;
 
-    return outcome == TSEED_OUTCOME_FAILED && apr_table_get(r->notes, UPSTREAM_NOTE)
+    return outcome == TSEED_OUTCOME_FAILED && apr_table_get(r->notes, TSEED_UPSTREAM_NOTE)
                ? "tileseed; fwd=uri-miss; detail=failed"
                : status;
 }
@@ -125,14 +123,5 @@ void tseed_outcome_say(request_rec *r, const tseed_dir_conf_t *dir, const tseed_
     }
     if (dir->dialect == TSEED_DIALECT_GEOWEBCACHE && outcomes[outcome].has_tile) {
         set_headers_of_geowebcache(r, wanted, outcome);
-    }
-}
-
-void tseed_outcome_wait(request_rec *r, apr_interval_time_t waited, int upstream)
-{
-    apr_table_setn(r->notes, "tileseed-wait-ms",
-                   apr_psprintf(r->pool, "%" APR_INT64_T_FMT, apr_time_as_msec(waited)));
-    if (upstream > 0) {
-        apr_table_setn(r->notes, UPSTREAM_NOTE, apr_itoa(r->pool, upstream));
     }
 }

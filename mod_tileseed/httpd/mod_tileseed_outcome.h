@@ -12,12 +12,12 @@
 #include "mod_tileseed_wanted.h"
 #include "protocol/tseed_metrics.h"
 
+/* A note: for how many ms the upstream was asked. It is there before the outcome, which depends on
+ * it, or the upstream was not asked. */
+#define TSEED_UPSTREAM_NOTE "tileseed-upstream-ms"
+
 /* Says the outcome, once a request and before the answer is sent. */
 void tseed_outcome_say(request_rec *r, const tseed_dir_conf_t *dir, const tseed_wanted_t *wanted,
                        tseed_tile_outcome_t outcome);
-
-/* How long the request waited for a missing tile, and for how many ms of that the upstream was
- * asked; 0: it was not asked. Comes before the outcome, which depends on it. */
-void tseed_outcome_wait(request_rec *r, apr_interval_time_t waited, int upstream);
 
 #endif

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* How the REST interface reads bodies and sends answers. */
+/* Answers: one place for charset, caching and errors. The audit. A child's way to the state
+ * database, lock 3 of the internals README.
+ *
+ * No pool that the child's end destroys has anything of the database. Prefork ends its children in
+ * a signal handler. The signal may come while this very thread is within SQLite; closing the
+ * database from the handler would then wait for itself. The kernel closes the database, as after
+ * kill -9.
+ */
 #include "mod_tileseed_reply.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
+#include <apr_thread_mutex.h>
+#include <httpd.h>
 #include <http_config.h>
 #include <http_log.h>
 #include <http_protocol.h>
@@ -15,13 +24,111 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
 #include "mod_tileseed.h"
-#include "mod_tileseed_audit.h"
+#include "mod_tileseed_config.h"
 #include "protocol/tseed_members.h"
+
+APLOG_USE_MODULE(tileseed);
+
+/* ---- the audit ---- */
+
+#define NAME_MOST   200 /* of what the client sent, in a line */
+#define DETAIL_MOST 6000
+#define RESULT_NOTE "tileseed-result"
+#define DETAIL_NOTE "tileseed-detail"
+
+void tseed_audit_note(request_rec *r, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    apr_table_setn(r->notes, DETAIL_NOTE, apr_pvsprintf(r->pool, format, args));
+    va_end(args);
+}
+
+/* httpd has made a GET of a request that got an ErrorDocument, and kept the method. */
+static const char *method_of(const request_rec *r)
+{
+    const char *kept = r->next ? apr_table_get(r->subprocess_env, "REQUEST_METHOD") : NULL;
+
+    return kept ? kept : r->method;
+}
+
+static int is_write(const request_rec *r)
+{
+    static const char *const methods[] = {"POST", "PUT", "DELETE", "PATCH", NULL};
+    const char *method = method_of(r);
+    int i = 0;
+
+    while (methods[i] && strcmp(method, methods[i]) != 0) {
+        i++;
+    }
+    return methods[i] != NULL;
+}
+
+/* For a place between single quotes: httpd escapes what else could be mistaken for other text. */
+static const char *quote(const request_rec *r, const char *text, apr_size_t most)
+{
+    char *quoted = apr_pstrdup(r->pool, tseed_text_quote(text, most, r->pool));
+
+    for (char *at = strchr(quoted, '\''); at; at = strchr(at, '\'')) {
+        *at = '"';
+    }
+    return quoted;
+}
+
+static void write_line(request_rec *r, int status)
+{
+    const char *detail = apr_table_get(r->notes, DETAIL_NOTE);
+    const char *who =
+        r->user ? apr_psprintf(r->pool, "'%s'", quote(r, r->user, NAME_MOST)) : "anybody";
+    const char *what = apr_psprintf(r->pool, "%s '%s' by %s from %s", method_of(r),
+                                    quote(r, r->unparsed_uri, NAME_MOST), who, r->useragent_ip);
+
+    detail = detail ? tseed_text_quote(detail, DETAIL_MOST, r->pool) : "";
+    if (status < HTTP_BAD_REQUEST) {
+        detail = *detail ? detail : apr_psprintf(r->pool, "httpd has answered %d", status);
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "TS0054: %s: %s", what, detail);
+    } else {
+        const int is_asked =
+            status == HTTP_UNAUTHORIZED && !apr_table_get(r->headers_in, "Authorization");
+
+        ap_log_rerror(APLOG_MARK, is_asked ? APLOG_INFO : APLOG_NOTICE, 0, r,
+                      "TS0055: %s: %s: %d %s", is_asked ? "asked for credentials" : "refused", what,
+                      status, detail);
+    }
+}
+
+void tseed_audit_handled(request_rec *r, const char *layer, int status, int is_change)
+{
+    const int final = status == OK ? r->status : status;
+
+    if (status < OK) {
+        return; /* a filter has answered already, and the end of the request knows what */
+    }
+    apr_table_setn(r->notes, RESULT_NOTE, final < HTTP_BAD_REQUEST ? "done" : "refused");
+    if (layer) {
+        apr_table_setn(r->notes, "tileseed-layer", layer);
+    }
+    if (is_change && is_write(r)) {
+        write_line(r, final);
+    }
+}
+
+/* Logs a request that httpd has refused before our handler saw it. log_transaction hook. */
+static int log_refused(request_rec *r)
+{
+    const tseed_dir_conf_t *dir = ap_get_module_config(r->per_dir_config, &tileseed_module);
+
+    if (dir->rest == TSEED_ON && !apr_table_get(r->notes, RESULT_NOTE) && is_write(r)) {
+        write_line(r, r->status);
+    }
+    return DECLINED;
+}
+
+/* ---- answers ---- */
 
 #define LINE_EVERY    (60 * APR_USEC_PER_SEC)
 #define STATE_SECONDS 5 /* until a client asks again that got none of the state */
-
-APLOG_USE_MODULE(tileseed);
 
 /* Expires says to caches of HTTP/1.0 what Cache-Control says, and keeps mod_expires away. */
 static int send_whole(request_rec *r, int status, const char *type, const char *body)
@@ -151,7 +258,9 @@ static int level_of(const char *why)
     return APLOG_ERR;
 }
 
-int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const char *what)
+/* 503 or 507 with Retry-After and a sentence, after the reason has been logged, the same one once a
+ * minute: `what` could not be done to the state. */
+static int reply_no_state(request_rec *r, apr_status_t rv, const char *why, const char *what)
 {
     const int level = level_of(why);
 
@@ -182,73 +291,77 @@ int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const
                             what);
 }
 
-/* Appends a brigade's data. OK, or the HTTP status to answer with; *ended: the end of the body was
- * seen. */
-static int append_brigade(apr_bucket_brigade *from, apr_bucket_brigade *to, apr_off_t *total,
-                          int *ended)
+/* ---- the state database ---- */
+
+#define LOCK_TIMEOUT (10 * APR_USEC_PER_SEC) /* a slow disk opens a database for seconds */
+
+/* One a process. The mutex guards everything else in it. */
+static struct {
+    const tseed_settings_t *settings;
+    apr_thread_mutex_t *lock;
+    apr_pool_t *pool; /* below no other, own allocator: request threads take turns with it */
+    tseed_state_t *state;
+} child;
+
+static void init_child(apr_pool_t *pchild, server_rec *server)
 {
-    apr_bucket *bucket = APR_BRIGADE_FIRST(from);
+    apr_status_t rv;
 
-    while (bucket != APR_BRIGADE_SENTINEL(from) && !*ended) {
-        const char *data;
-        apr_size_t length;
-        apr_status_t rv;
-
-        *ended = APR_BUCKET_IS_EOS(bucket);
-        rv = APR_BUCKET_IS_METADATA(bucket)
-                 ? APR_SUCCESS
-                 : apr_bucket_read(bucket, &data, &length, APR_BLOCK_READ);
-        if (rv != APR_SUCCESS) {
-            return ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
-        }
-        if (!APR_BUCKET_IS_METADATA(bucket)) {
-            *total += (apr_off_t)length;
-            apr_brigade_write(to, NULL, NULL, data, length);
-        }
-        bucket = APR_BUCKET_NEXT(bucket);
+    (void)pchild;
+    child.settings = &tseed_conf_get(server)->settings;
+    apr_pool_create_unmanaged(&child.pool);
+    rv = apr_thread_mutex_create(&child.lock, APR_THREAD_MUTEX_TIMED, child.pool);
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,
+                     "TS0010: no mutex for the state database; REST answers 503");
+        child.lock = NULL;
     }
-    apr_brigade_cleanup(from);
-    return OK;
 }
 
-/* Whether the head says that the body is too long: then nothing of it is read, and a client that
- * asks before it sends one need not. */
-static int is_announced(const request_rec *r, apr_off_t most)
+tseed_visit_t tseed_visit_begin(request_rec *r)
 {
-    const char *length = apr_table_get(r->headers_in, "Content-Length");
-    int64_t announced;
+    tseed_visit_t visit = {.r = r, .rv = APR_ENOLOCK};
 
-    return length && !apr_table_get(r->headers_in, "Transfer-Encoding") &&
-           tseed_text_int64(&announced, length, 0, INT64_MAX) == 0 && announced > most;
-}
-
-int tseed_reply_body(request_rec *r, const char **body, apr_size_t *length, apr_off_t most)
-{
-    apr_bucket_brigade *in = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    apr_bucket_brigade *all = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    apr_off_t total = 0;
-    int ended = 0;
-    char *flat;
-
-    if (is_announced(r, most)) {
-        r->connection->keepalive = AP_CONN_CLOSE;
-        return HTTP_REQUEST_ENTITY_TOO_LARGE;
+    if (child.lock) {
+        visit.rv = apr_thread_mutex_timedlock(child.lock, LOCK_TIMEOUT);
     }
-    while (!ended) {
-        apr_status_t rv = ap_get_brigade(r->input_filters, in, AP_MODE_READBYTES, APR_BLOCK_READ,
-                                         HUGE_STRING_LEN);
-        int status = rv == APR_SUCCESS ? append_brigade(in, all, &total, &ended)
-                                       : ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
-
-        if (status == OK && total > most) {
-            status = HTTP_REQUEST_ENTITY_TOO_LARGE;
-        }
-        if (status != OK) {
-            r->connection->keepalive = AP_CONN_CLOSE; /* the rest is not worth reading */
-            return status;
+    if (visit.rv == APR_SUCCESS && !child.state) {
+        visit.rv = tseed_state_ready(&child.state, child.settings, child.pool);
+        if (child.state) {
+            tseed_state_hurry(child.state);
+        } else {
+            apr_thread_mutex_unlock(child.lock);
         }
     }
-    apr_brigade_pflatten(all, &flat, length, r->pool);
-    *body = apr_pstrmemdup(r->pool, flat ? flat : "", *length);
-    return OK;
+    visit.state = visit.rv == APR_SUCCESS ? child.state : NULL;
+    return visit;
 }
+
+apr_status_t tseed_visit_end(tseed_visit_t *visit)
+{
+    visit->why = "the state database is busy or can't be opened";
+    if (visit->state) {
+        visit->why = apr_pstrdup(visit->r->pool, tseed_state_error(visit->state));
+        apr_thread_mutex_unlock(child.lock);
+    }
+    return visit->rv;
+}
+
+int tseed_visit_refuse(const tseed_visit_t *visit, const char *what)
+{
+    return reply_no_state(visit->r, visit->rv, visit->why, what);
+}
+
+int tseed_visit_done(tseed_visit_t *visit, const char *what)
+{
+    return tseed_visit_end(visit) == APR_SUCCESS ? DECLINED : tseed_visit_refuse(visit, what);
+}
+
+static void register_hooks(apr_pool_t *pool)
+{
+    (void)pool;
+    ap_hook_child_init(init_child, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_log_transaction(log_refused, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+const tseed_module_part_t tseed_reply_part = {.hook = register_hooks};

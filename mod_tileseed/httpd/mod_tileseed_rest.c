@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The REST interface: which browsers' pages may send what, the files of the operators' page, and
- * from address and method to one of the handlers, which stand in mod_tileseed_tasks.c,
- * mod_tileseed_quota.c and other files. */
-#include "mod_tileseed_rest.h"
-
+/* The REST interface (manual/rest.md): which browsers' pages may send what, the files of the
+ * operators' page, and from address and method to one of the handlers, which stand in
+ * mod_tileseed_tasks.c, mod_tileseed_quota.c and other files. */
 #include <string.h>
 
 #include <apr_cstr.h>
 #include <apr_strings.h>
+#include <apr_uri.h>
+#include <httpd.h>
 #include <http_config.h>
 #include <http_core.h>
 #include <http_log.h>
@@ -17,10 +17,8 @@
 
 #include "base/tseed_text.h"
 #include "mod_tileseed.h"
-#include "mod_tileseed_audit.h"
 #include "mod_tileseed_config.h"
 #include "mod_tileseed_handlers.h"
-#include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_escape.h"
 #include "protocol/tseed_query.h"
@@ -226,9 +224,25 @@ static int is_canonical(request_rec *r, const char *origin)
            apr_cstr_casecmp(origin, ap_construct_url(r->pool, "", r)) == 0;
 }
 
+/* "https://host:port" of the public address as a browser writes it; NULL without the directive. */
+static const char *public_origin(const tseed_dir_conf_t *dir, apr_pool_t *pool)
+{
+    apr_uri_t uri;
+    char *origin;
+
+    if (!dir->public_url || apr_uri_parse(pool, dir->public_url, &uri) != APR_SUCCESS) {
+        return NULL;
+    }
+    origin = uri.port && uri.port != apr_uri_port_of_scheme(uri.scheme)
+                 ? apr_psprintf(pool, "%s://%s:%u", uri.scheme, uri.hostname, (unsigned)uri.port)
+                 : apr_pstrcat(pool, uri.scheme, "://", uri.hostname, NULL);
+    ap_str_tolower(origin);
+    return origin;
+}
+
 static int is_public(const request_rec *r, const tseed_dir_conf_t *dir, const char *origin)
 {
-    const char *ours = tseed_public_origin(dir, r->pool);
+    const char *ours = public_origin(dir, r->pool);
 
     return ours && apr_cstr_casecmp(origin, ours) == 0;
 }
@@ -326,7 +340,7 @@ static const char *origin_refusal(request_rec *r, const tseed_dir_conf_t *dir)
 #define HANDLER   "tileseed"
 #define QUOTE_MAX 200 /* of what the client sent, in a message */
 
-int tseed_rest_fixups(request_rec *r)
+static int fix_up(request_rec *r)
 {
     const tseed_dir_conf_t *dir = ap_get_module_config(r->per_dir_config, &tileseed_module);
 
@@ -389,57 +403,100 @@ static int not_allowed(tseed_rest_t *rest, unsigned allowed)
 
 /* ---- handlers ---- */
 
-typedef int handler_t(tseed_rest_t *rest);
+const char *const tseed_no_key[] = {NULL};
 
-/* What may stand in a query. */
-static const char *const no_key[] = {NULL};
-static const char *const keys_of_tasks[] = {"state", "layer", "limit", "before", NULL};
-static const char *const keys_of_failures[] = {"limit", "after", NULL};
-static const char *const keys_of_usage[] = {"tileset", "limit", "after", NULL};
-static const char *const keys_of_forget[] = {"tiles", NULL};
-static const char *const keys_of_coverage[] = {"bbox", "cells", NULL};
-
-/* One row an action. The body is read before the handler is called. An action that changes
- * something is refused while another httpd works on the state. One that changes something and has
- * no body takes no query either, unless it has keys. `keys`: what the query may have; NULL: the
- * handler judges it, or the address is one of GeoWebCache, whose clients may say what they like
- * there, or one that only collectors of metrics and browsers ask. */
-static const struct {
-    handler_t *handle;
-    int has_body, changes;
-    const char *const *keys;
-} actions[] = {
-    [TSEED_ACTION_PAGE] = {handle_page, 0, 0},
-    [TSEED_ACTION_SEED] = {tseed_handle_seed, 1, 1},
-    [TSEED_ACTION_LIST] = {tseed_handle_list, 0, 0},
-    [TSEED_ACTION_KILL] = {tseed_handle_kill, 1, 1},
-    [TSEED_ACTION_QUOTA_GET] = {tseed_handle_quota_get, 0, 0},
-    [TSEED_ACTION_QUOTA_PUT] = {tseed_handle_quota_put, 1, 1},
-    [TSEED_ACTION_USAGE] = {tseed_handle_usage, 0, 0, keys_of_usage},
-    [TSEED_ACTION_FORGET] = {tseed_handle_forget, 0, 1, keys_of_forget},
-    [TSEED_ACTION_DROP] = {tseed_handle_drop, 0, 1},
-    [TSEED_ACTION_RECONCILE] = {tseed_handle_reconcile, 0, 1},
-    [TSEED_ACTION_CLEANUP] = {tseed_handle_cleanup, 0, 1},
-    [TSEED_ACTION_TASKS] = {tseed_handle_tasks, 0, 0, keys_of_tasks},
-    [TSEED_ACTION_TASK_GET] = {tseed_handle_task_get, 0, 0, no_key},
-    [TSEED_ACTION_TASK_DELETE] = {tseed_handle_task_delete, 0, 1},
-    [TSEED_ACTION_FAILURES] = {tseed_handle_failures, 0, 0, keys_of_failures},
-    [TSEED_ACTION_ESTIMATE] = {tseed_handle_estimate, 1, 0},
-    [TSEED_ACTION_LAYERS] = {tseed_handle_layers, 0, 0, no_key},
-    [TSEED_ACTION_OVERVIEW] = {tseed_handle_overview, 0, 0, no_key},
-    [TSEED_ACTION_UPSTREAMS] = {tseed_handle_upstreams, 0, 0, no_key},
-    [TSEED_ACTION_ASK_AGAIN] = {tseed_handle_ask_again, 0, 1},
-    [TSEED_ACTION_METRICS] = {tseed_handle_metrics, 0, 0},
-    [TSEED_ACTION_COVERAGE] = {tseed_handle_coverage, 0, 0, keys_of_coverage},
-    [TSEED_ACTION_RETRY] = {tseed_handle_retry, 0, 1},
-    [TSEED_ACTION_HOSTS] = {tseed_handle_hosts, 0, 0, no_key},
-    [TSEED_ACTION_DRAIN] = {tseed_handle_drain, 1, 1, no_key},
-};
+/* The handler of an action; NULL: there is none. */
+static const tseed_handler_t *handler_of(const tseed_server_conf_t *conf, tseed_action_t action)
+{
+    for (size_t i = 0; conf->parts[i]; i++) {
+        for (const tseed_handler_t *one = conf->parts[i]->handlers; one && one->handle; one++) {
+            if (one->action == action) {
+                return one;
+            }
+        }
+    }
+    return NULL;
+}
 
 /* A request that no action can take may have been meant to change something. */
-static int may_change(const tseed_route_t *route)
+static int may_change(const tseed_rest_t *rest)
 {
-    return route->action == TSEED_ACTION_NONE || actions[route->action].changes;
+    return !rest->handler || rest->handler->changes;
+}
+
+/* ---- the body ---- */
+
+/* Appends a brigade's data. OK, or the HTTP status to answer with; *ended: the end of the body was
+ * seen. */
+static int append_brigade(apr_bucket_brigade *from, apr_bucket_brigade *to, apr_off_t *total,
+                          int *ended)
+{
+    apr_bucket *bucket = APR_BRIGADE_FIRST(from);
+
+    while (bucket != APR_BRIGADE_SENTINEL(from) && !*ended) {
+        const char *data;
+        apr_size_t length;
+        apr_status_t rv;
+
+        *ended = APR_BUCKET_IS_EOS(bucket);
+        rv = APR_BUCKET_IS_METADATA(bucket)
+                 ? APR_SUCCESS
+                 : apr_bucket_read(bucket, &data, &length, APR_BLOCK_READ);
+        if (rv != APR_SUCCESS) {
+            return ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+        }
+        if (!APR_BUCKET_IS_METADATA(bucket)) {
+            *total += (apr_off_t)length;
+            apr_brigade_write(to, NULL, NULL, data, length);
+        }
+        bucket = APR_BUCKET_NEXT(bucket);
+    }
+    apr_brigade_cleanup(from);
+    return OK;
+}
+
+/* Whether the head says that the body is too long: then nothing of it is read, and a client that
+ * asks before it sends one need not. */
+static int is_announced(const request_rec *r, apr_off_t most)
+{
+    const char *length = apr_table_get(r->headers_in, "Content-Length");
+    int64_t announced;
+
+    return length && !apr_table_get(r->headers_in, "Transfer-Encoding") &&
+           tseed_text_int64(&announced, length, 0, INT64_MAX) == 0 && announced > most;
+}
+
+/* Reads the whole body into the request's pool, NUL behind it. OK, or the HTTP status to answer
+ * with: 413 when it is longer than `most`. */
+static int read_body(request_rec *r, const char **body, apr_size_t *length, apr_off_t most)
+{
+    apr_bucket_brigade *in = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    apr_bucket_brigade *all = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    apr_off_t total = 0;
+    int ended = 0;
+    char *flat;
+
+    if (is_announced(r, most)) {
+        r->connection->keepalive = AP_CONN_CLOSE;
+        return HTTP_REQUEST_ENTITY_TOO_LARGE;
+    }
+    while (!ended) {
+        apr_status_t rv = ap_get_brigade(r->input_filters, in, AP_MODE_READBYTES, APR_BLOCK_READ,
+                                         HUGE_STRING_LEN);
+        int status = rv == APR_SUCCESS ? append_brigade(in, all, &total, &ended)
+                                       : ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+
+        if (status == OK && total > most) {
+            status = HTTP_REQUEST_ENTITY_TOO_LARGE;
+        }
+        if (status != OK) {
+            r->connection->keepalive = AP_CONN_CLOSE; /* the rest is not worth reading */
+            return status;
+        }
+    }
+    apr_brigade_pflatten(all, &flat, length, r->pool);
+    *body = apr_pstrmemdup(r->pool, flat ? flat : "", *length);
+    return OK;
 }
 
 /* Once the body is read: an input filter of httpd may have decoded it, and says so. */
@@ -451,20 +508,20 @@ static int is_encoded(const request_rec *r)
 }
 
 /* Whether the action takes nothing but its address. */
-static int is_bare(tseed_action_t action)
+static int is_bare(const tseed_handler_t *handler)
 {
-    return actions[action].changes && !actions[action].has_body;
+    return handler->changes && !handler->has_body;
 }
 
 static int run_action(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
-    tseed_action_t action = rest->route.action;
+    const tseed_handler_t *handler = rest->handler;
     apr_off_t most = (apr_off_t)rest->conf->settings.max_request_body;
     int status;
 
-    if (actions[action].has_body || actions[action].changes) {
-        status = tseed_reply_body(r, &rest->body, &rest->length, most);
+    if (handler->has_body || handler->changes) {
+        status = read_body(r, &rest->body, &rest->length, most);
         if (status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
             return tseed_reply_error(r, status,
                                      "the body is longer than %" APR_OFF_T_FMT
@@ -484,12 +541,12 @@ static int run_action(tseed_rest_t *rest)
                                  r->pool));
         }
     }
-    if (is_bare(action) && !tseed_body_is_empty(rest->body, rest->length)) {
+    if (is_bare(handler) && !tseed_body_is_empty(rest->body, rest->length)) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST,
                                  "nothing can be said in the body here, it would narrow nothing: "
                                  "send none");
     }
-    return actions[action].handle(rest);
+    return handler->handle(rest);
 }
 
 /* A child of the last generation may see a board that a new build has given up. The children of the
@@ -502,7 +559,7 @@ static int refuse_for_now(const tseed_rest_t *rest)
     if (tseed_board_is_fenced(rest->board)) {
         return tseed_reply_busy(r, 2, "a new build of the module is taking over; send it again");
     }
-    if (actions[rest->route.action].changes &&
+    if (rest->handler->changes &&
         tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_LOCKED_OUT) {
         return tseed_reply_busy(r, 30,
                                 "another httpd works on this server's state directory; send it "
@@ -531,7 +588,7 @@ static int refuse(tseed_rest_t *rest)
     const char *problem;
     int status;
 
-    if (route->action == TSEED_ACTION_NONE) {
+    if (!rest->handler) {
         return route->allowed ? not_allowed(rest, route->allowed) : not_found(rest);
     }
     if (!rest->board) {
@@ -543,16 +600,15 @@ static int refuse(tseed_rest_t *rest)
     if (status != DECLINED) {
         return status;
     }
-    if (is_bare(route->action) && !actions[route->action].keys && r->args && *r->args) {
+    if (is_bare(rest->handler) && !rest->handler->keys && r->args && *r->args) {
         return tseed_reply_error(
             r, HTTP_BAD_REQUEST,
             "nothing can be said in the query here, it would narrow nothing: "
             "leave out '%s'",
             tseed_text_quote(tseed_escape_plain(r->args, r->pool), QUOTE_MAX, r->pool));
     }
-    problem = actions[route->action].keys
-                  ? tseed_query_refusal(r->args, actions[route->action].keys, r->pool)
-                  : NULL;
+    problem =
+        rest->handler->keys ? tseed_query_refusal(r->args, rest->handler->keys, r->pool) : NULL;
     if (problem) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", problem);
     }
@@ -560,7 +616,7 @@ static int refuse(tseed_rest_t *rest)
     return problem ? tseed_reply_error(r, HTTP_FORBIDDEN, "%s", problem) : DECLINED;
 }
 
-int tseed_rest_handler(request_rec *r)
+static int answer(request_rec *r)
 {
     tseed_rest_t rest = {.r = r};
     int status;
@@ -576,9 +632,36 @@ int tseed_rest_handler(request_rec *r)
     if (strncmp(r->uri, rest.base, strlen(rest.base)) == 0 &&
         !page_hides(rest.dir, r->uri + strlen(rest.base))) {
         rest.route = tseed_route(r->uri + strlen(rest.base), method_of(r), r->pool);
+        rest.handler = handler_of(rest.conf, rest.route.action);
     }
     status = refuse(&rest);
     status = status == DECLINED ? run_action(&rest) : status;
-    tseed_audit_handled(r, rest.route.layer, status, may_change(&rest.route));
+    tseed_audit_handled(r, rest.route.layer, status, may_change(&rest));
     return status;
 }
+
+/* ---- hooks ---- */
+
+static int run_fixups(request_rec *r)
+{
+    return tseed_run_hook(fix_up, r);
+}
+
+static int run_handler(request_rec *r)
+{
+    return tseed_run_hook(answer, r);
+}
+
+static void register_hooks(apr_pool_t *pool)
+{
+    (void)pool;
+    ap_hook_fixups(run_fixups, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(run_handler, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+static const tseed_handler_t handlers[] = {
+    {.action = TSEED_ACTION_PAGE, .handle = handle_page},
+    {.handle = NULL},
+};
+
+const tseed_module_part_t tseed_rest_part = {.handlers = handlers, .hook = register_hooks};

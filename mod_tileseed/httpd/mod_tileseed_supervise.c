@@ -15,6 +15,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <httpd.h>
 #include <unixd.h>
 
 #include <ap_listen.h>
@@ -25,7 +26,6 @@
 #include <http_config.h>
 #include <http_core.h>
 #include <http_log.h>
-#include <httpd.h>
 #include <mpm_common.h>
 
 #include "base/tseed_clock.h"
@@ -33,6 +33,7 @@
 #include "board/tseed_board.h"
 #include "board/tseed_counters.h"
 #include "mod_tileseed.h"
+#include "mod_tileseed_config.h"
 #include "mod_tileseed_dirs.h"
 #include "protocol/tseed_settings.h"
 #include "seeder/tseed_miss.h"
@@ -197,7 +198,7 @@ typedef struct {
     apr_time_t started;
     unsigned fast_deaths; /* less than a minute after the start, in a row */
     int has_hung;         /* the last one was killed for it: the next one says who is to blame */
-    apr_time_t looked;    /* by tseed_supervise_watch; 0: not yet */
+    apr_time_t looked;    /* by watch; 0: not yet */
 } supervisor_t;
 
 static supervisor_t *current; /* of this generation; reset when the shared object is loaded again */
@@ -372,7 +373,7 @@ static void seeder_start(supervisor_t *supervisor)
     if (rv != APR_INPARENT) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, supervisor->server,
                      "TS0011: can't start the seeder");
-        supervisor->pid = -1; /* tseed_supervise_watch tries again */
+        supervisor->pid = -1; /* watch tries again */
         apr_pool_destroy(supervisor->pool);
         supervisor->pool = last;
         return;
@@ -469,12 +470,17 @@ static void maintain(int reason, void *data, int status)
 
 /* ---- public ---- */
 
-void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
-                           apr_pool_t *pconf, server_rec *server)
+/* Finds the board and the doorbell of this server, or makes them, and starts the seeder.
+ * The supervision lives in `pconf`, board and doorbell in the
+ * pool of the process. Never fails: errors are logged, and the REST interface answers 503. */
+static void start(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
 {
+    const tseed_settings_t *settings = &tseed_conf_get(server)->settings;
+    const tseed_catalog_t *catalog = tseed_conf_get(server)->catalog;
     uint64_t generation;
     tseed_board_t *board = retained_board(&generation, settings, server, pconf);
 
+    (void)ptemp;
     if (board) {
         tseed_counters_enter(board, catalog);
     }
@@ -491,7 +497,6 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     current->setup.doorbell = retained_doorbell(server);
     current->setup.miss_socket = retained_miss_socket(0, settings->miss_waiters, server);
     current->setup.miss_ask = retained_miss_socket(1, settings->miss_waiters, server);
-    tseed_dirs_make(settings, catalog, server, pconf);
     if (board && current->setup.doorbell >= 0) {
         seeder_start(current);
     }
@@ -537,13 +542,14 @@ static void judge(supervisor_t *supervisor, apr_time_t now)
 
 /* Watches the seeder. If httpd itself stood still, the seeder may have stood still for the same
  * reason: then the seeder gets the time until the next look. */
-void tseed_supervise_watch(void)
+static int watch(apr_pool_t *pool, server_rec *server)
 {
     apr_time_t now = tseed_clock_monotonic();
     int was_still;
 
+    (void)pool, (void)server;
     if (!current || !current->setup.board || current->setup.doorbell < 0) {
-        return;
+        return DECLINED;
     }
     was_still = current->looked && now - current->looked > 2 * LOOK_EVERY;
     current->looked = now;
@@ -553,6 +559,7 @@ void tseed_supervise_watch(void)
     } else if (current->pid <= 0 && may_start()) {
         seeder_start(current);
     }
+    return DECLINED;
 }
 
 tseed_board_t *tseed_supervise_board(void)
@@ -590,3 +597,11 @@ int tseed_supervise_miss_socket(void)
 {
     return current ? current->setup.miss_ask : -1;
 }
+
+static void register_hooks(apr_pool_t *pool)
+{
+    (void)pool;
+    ap_hook_monitor(watch, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+const tseed_module_part_t tseed_supervise_part = {.hook = register_hooks, .start = start};

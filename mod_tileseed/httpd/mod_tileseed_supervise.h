@@ -13,17 +13,6 @@
 #include "board/tseed_board.h"
 #include "protocol/tseed_settings.h"
 
-/* Finds the board and the doorbell of this server, or makes them, and starts the seeder.
- * post_config of the real pass, parent. The supervision lives in `pconf`, board and doorbell in the
- * pool of the process. Never fails: errors are logged, and the REST interface answers 503. */
-void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
-                           apr_pool_t *pconf, server_rec *server);
-
-/* Kills a seeder whose last heartbeat is so old that the age would exceed the hang timeout at the
- * next look, ten seconds later. When a seeder has died the next one is started. monitor hook,
- * parent. */
-void tseed_supervise_watch(void);
-
 /* The board, or NULL if there is none. Any process of this generation. */
 tseed_board_t *tseed_supervise_board(void);
 

@@ -7,9 +7,8 @@
  * other hosts may commit as well, lists come from the database; each task has the higher count of
  * board and database, so that no client reads less than before.
  */
-#include "mod_tileseed_handlers.h"
-
 #include <apr_strings.h>
+#include <httpd.h>
 #include <http_log.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,88 +16,13 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
 #include "board/tseed_board_host.h"
-#include "mod_tileseed_audit.h"
-#include "mod_tileseed_public.h"
+#include "mod_tileseed.h"
+#include "mod_tileseed_handlers.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_seed_request.h"
 
 APLOG_USE_MODULE(tileseed);
-
-#define WAIT_TERMINATE (5 * APR_USEC_PER_SEC)
-#define POLL           500          /* microseconds */
-#define POLL_STATE     (100 * 1000) /* likewise, of the database */
-#define NAMED_MOST     100          /* terminated tasks, in the log */
-
-/* ---- terminating ---- */
-
-/* Whether the seeder still has this task on the board, perhaps in termination. */
-static int is_on_board(const tseed_rest_t *rest, int64_t id)
-{
-    tseed_row_t row;
-
-    return tseed_board_find(rest->board, id, &row);
-}
-
-static int has(const apr_array_header_t *ids, int64_t id)
-{
-    int i = 0;
-
-    while (i < ids->nelts && APR_ARRAY_IDX(ids, i, int64_t) != id) {
-        i++;
-    }
-    return i < ids->nelts;
-}
-
-/* Asks the database which terminations the host that works has confirmed. Returns whether all are.
- */
-static int look_for_confirmed(const tseed_rest_t *rest, apr_array_header_t *terminated)
-{
-    apr_array_header_t *waiting;
-    int count = 0;
-    tseed_visit_t db = tseed_visit_begin(rest->r);
-
-    tseed_visit_do(&db, tseed_state_terminations(db.state, &waiting, rest->r->pool));
-    tseed_visit_end(&db);
-    for (int i = 0; db.rv == APR_SUCCESS && i < terminated->nelts; i++) {
-        tseed_terminated_t *task = &APR_ARRAY_IDX(terminated, i, tseed_terminated_t);
-
-        task->confirmed = !has(waiting, task->id);
-        count += task->confirmed;
-    }
-    return count == terminated->nelts;
-}
-
-/* Waits until the seeder of another host lets go of terminated tasks. */
-static void confirm_elsewhere(const tseed_rest_t *rest, apr_array_header_t *terminated)
-{
-    const apr_time_t deadline = tseed_clock_monotonic() + WAIT_TERMINATE;
-
-    while (!look_for_confirmed(rest, terminated) && tseed_clock_monotonic() < deadline) {
-        apr_sleep(POLL_STATE);
-    }
-}
-
-/* Waits until the seeder lets go of terminated tasks: nothing is written for them any more. */
-static void confirm(const tseed_rest_t *rest, apr_array_header_t *terminated)
-{
-    apr_time_t deadline = tseed_clock_monotonic() + WAIT_TERMINATE;
-    int heard;
-
-    if (tseed_board_is_standby(rest->board)) {
-        confirm_elsewhere(rest, terminated);
-        return;
-    }
-    heard = terminated->nelts > 0 && tseed_rest_announce(rest, WAIT_TERMINATE);
-    for (int i = 0; i < terminated->nelts; i++) {
-        tseed_terminated_t *task = &APR_ARRAY_IDX(terminated, i, tseed_terminated_t);
-
-        while (heard && is_on_board(rest, task->id) && tseed_clock_monotonic() < deadline) {
-            apr_sleep(POLL);
-        }
-        task->confirmed = heard && !is_on_board(rest, task->id);
-    }
-}
 
 /* ---- seed ---- */
 
@@ -157,7 +81,7 @@ static int seed(tseed_rest_t *rest, tseed_format_of_body_t format)
     return status == DECLINED ? tseed_reply_send(r, HTTP_OK, "text/plain", "") : status;
 }
 
-int tseed_handle_seed(tseed_rest_t *rest)
+static int handle_seed(tseed_rest_t *rest)
 {
     return seed(rest, rest->route.format);
 }
@@ -231,14 +155,6 @@ static apr_array_header_t *list_board(const tseed_rest_t *rest)
     return rows;
 }
 
-static int by_id(const void *a, const void *b)
-{
-    int64_t left = ((const tseed_status_row_t *)a)->id;
-    int64_t right = ((const tseed_status_row_t *)b)->id;
-
-    return (left > right) - (left < right);
-}
-
 /* The board may be ahead of the last checkpoint of a task, but shows no tile that is not there. */
 static void take_higher(apr_array_header_t *rows, const apr_array_header_t *live)
 {
@@ -252,29 +168,6 @@ static void take_higher(apr_array_header_t *rows, const apr_array_header_t *live
             row->processed = processed > row->processed ? processed : row->processed;
         }
     }
-}
-
-apr_status_t tseed_rest_list(const tseed_rest_t *rest, tseed_state_t *state,
-                             apr_array_header_t **rows)
-{
-    const apr_array_header_t *only = rest->dir->layers;
-    apr_pool_t *pool = rest->r->pool;
-    apr_status_t rv = APR_SUCCESS;
-
-    if (rest->route.layer || !only) {
-        return tseed_state_list(state, rows, rest->route.layer, pool);
-    }
-    *rows = apr_array_make(pool, 16, sizeof(tseed_status_row_t));
-    for (int i = 0; rv == APR_SUCCESS && i < only->nelts; i++) {
-        apr_array_header_t *some;
-
-        rv = tseed_state_list(state, &some, APR_ARRAY_IDX(only, i, const char *), pool);
-        if (rv == APR_SUCCESS) {
-            apr_array_cat(*rows, some);
-        }
-    }
-    qsort((*rows)->elts, (size_t)(*rows)->nelts, (size_t)(*rows)->elt_size, by_id);
-    return rv;
 }
 
 /* A layer that was taken out of the configuration can be listed and terminated as long as it has
@@ -320,7 +213,7 @@ static int list(tseed_rest_t *rest, apr_array_header_t **rows)
     return status;
 }
 
-int tseed_handle_list(tseed_rest_t *rest)
+static int handle_list(tseed_rest_t *rest)
 {
     apr_array_header_t *rows;
     const int status = list(rest, &rows);
@@ -366,43 +259,6 @@ static const apr_array_header_t *layers_of(const tseed_rest_t *rest)
     one = apr_array_make(rest->r->pool, 1, sizeof(const char *));
     APR_ARRAY_PUSH(one, const char *) = rest->route.layer;
     return one;
-}
-
-static void note_terminated(request_rec *r, const apr_array_header_t *terminated)
-{
-    const int named = terminated->nelts < NAMED_MOST ? terminated->nelts : NAMED_MOST;
-    const char *list = "";
-
-    for (int i = 0; i < named; i++) {
-        const tseed_terminated_t *task = &APR_ARRAY_IDX(terminated, i, tseed_terminated_t);
-
-        list = apr_psprintf(r->pool, "%s%s task %" APR_INT64_T_FMT " of layer '%s'", list,
-                            i ? "," : ":", task->id, task->layer);
-        if (terminated->nelts == 1) {
-            tseed_audit_task(r, task->id);
-        }
-    }
-    tseed_audit_note(r, "%d task%s terminated%s%s", terminated->nelts,
-                     terminated->nelts == 1 ? "" : "s", list,
-                     named < terminated->nelts ? ", ..." : "");
-}
-
-int tseed_rest_terminate(const tseed_rest_t *rest, apr_array_header_t **terminated,
-                         tseed_termination_t *what)
-{
-    request_rec *r = rest->r;
-    tseed_visit_t db = tseed_visit_begin(r);
-    int status;
-
-    what->now = apr_time_now();
-    what->reason = apr_psprintf(r->pool, "terminated by %s", r->user ? r->user : "anybody");
-    tseed_visit_do(&db, tseed_state_terminate(db.state, terminated, what, r->pool));
-    status = tseed_visit_done(&db, "terminate tasks");
-    if (status == DECLINED) {
-        note_terminated(r, *terminated);
-        confirm(rest, *terminated);
-    }
-    return status;
 }
 
 static int reply_terminated(const tseed_rest_t *rest, const char *code,
@@ -485,7 +341,7 @@ static int small_form(tseed_rest_t *rest, tseed_form_kind_t kind, const apr_tabl
                                                                : kill_all(rest);
 }
 
-int tseed_handle_kill(tseed_rest_t *rest)
+static int handle_kill(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     const char *query = r->args ? r->args : "";
@@ -505,3 +361,14 @@ int tseed_handle_kill(tseed_rest_t *rest)
     }
     return small_form(rest, kind, form);
 }
+
+/* ---- what it answers ---- */
+
+static const tseed_handler_t handlers[] = {
+    {.action = TSEED_ACTION_SEED, .handle = handle_seed, .has_body = 1, .changes = 1},
+    {.action = TSEED_ACTION_LIST, .handle = handle_list},
+    {.action = TSEED_ACTION_KILL, .handle = handle_kill, .has_body = 1, .changes = 1},
+    {.handle = NULL},
+};
+
+const tseed_module_part_t tseed_tasks_part = {.handlers = handlers};

@@ -10,6 +10,7 @@
  */
 #include "mod_tileseed_wait.h"
 
+#include <httpd.h>
 #include <ap_mpm.h>
 #include <apr_portable.h>
 #include <http_core.h>

@@ -5,15 +5,287 @@
 
 #include <apr_cstr.h>
 #include <apr_strings.h>
+#include <httpd.h>
 #include <http_config.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
 #include "mod_tileseed.h"
-#include "mod_tileseed_options.h"
-#include "mod_tileseed_values.h"
 #include "protocol/tseed_form.h"
+#include "protocol/tseed_members.h"
 #include "protocol/tseed_service.h"
+
+/* ---- refusals ---- */
+
+#define QUOTE_MAX 200 /* of what the client sent, in a message */
+
+/* Sets what is wanted to nothing, and the reason. The OGC services answer 400 or 501 with code and
+ * locator. The others answer `status`. */
+static void refuse(tseed_wanted_t *wanted, int status, const char *code, const char *locator,
+                   const char *problem)
+{
+    wanted->kind = TSEED_WANTED_NOTHING;
+    wanted->status = wanted->service == TSEED_SERVICE_PLAIN || status == HTTP_NOT_IMPLEMENTED
+                         ? status
+                         : HTTP_BAD_REQUEST;
+    wanted->detail = (tseed_query_problem_t){code, locator};
+    wanted->problem = problem;
+}
+
+/* Refuses a tile that the layer does not have: says which of its numbers is out of range (OGC
+ * 07-057r7 table 30). `wanted` has its chart and its tile. */
+static void refuse_place(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const tseed_chart_t *chart = wanted->chart;
+    const tseed_tile_t *tile = &wanted->tile;
+    const char *locator;
+
+    if (tile->z < chart->subset->zoom_first || tile->z > chart->subset->zoom_last) {
+        refuse(wanted, HTTP_NOT_FOUND, "InvalidParameterValue",
+               wanted->service == TSEED_SERVICE_WMS ? "BBOX" : "TILEMATRIX",
+               apr_psprintf(pool, "the layer has no such level, it has %d to %d",
+                            chart->subset->zoom_first, chart->subset->zoom_last));
+        return;
+    }
+    locator = tile->x < chart->ranges[tile->z].minx || tile->x > chart->ranges[tile->z].maxx
+                  ? "TILECOL"
+                  : "TILEROW";
+    refuse(wanted, HTTP_NOT_FOUND, "TileOutOfRange",
+           wanted->service == TSEED_SERVICE_WMS ? "BBOX" : locator, "the layer has no tile there");
+}
+
+/* Refuses a request whose REQUEST is missing or names neither capabilities nor `expected`. */
+static void refuse_request(tseed_wanted_t *wanted, const char *expected, apr_pool_t *pool)
+{
+    const char *request = apr_table_get(wanted->query, "REQUEST");
+
+    refuse(wanted, HTTP_BAD_REQUEST, request ? "InvalidParameterValue" : "MissingParameterValue",
+           "REQUEST",
+           apr_psprintf(pool, "REQUEST '%s' is not possible, GetCapabilities or %s is expected",
+                        tseed_text_quote(request ? request : "", QUOTE_MAX, pool), expected));
+}
+
+/* ---- the values that a request chooses ---- */
+
+#define QUOTE_MAX 200
+#define SHORTEST  3 /* letters of a name that may be misspelt; v, t, _ are against caches */
+
+static const char *style_of(const tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const tseed_piece_t style = wanted->address.style;
+
+    return style.length ? apr_pstrmemdup(pool, style.text, style.length) : "";
+}
+
+/* WMTS has a style in its own parameter or segment. */
+static const char *submitted(const tseed_wanted_t *wanted, const tseed_filter_t *filter,
+                             apr_pool_t *pool)
+{
+    const int is_wmts = wanted->service == TSEED_SERVICE_WMTS;
+    const char *text = is_wmts && strcmp(filter->name, "STYLES") == 0
+                           ? style_of(wanted, pool)
+                           : apr_table_get(wanted->query, filter->name);
+
+    return text && is_wmts && tseed_filter_means_default(filter, text) ? "" : text;
+}
+
+/* The parameters that the layer knows; of a query's the first of each counts. */
+static const apr_table_t *take_parameters(const tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const apr_array_header_t *filters = wanted->chart->layer->filters;
+    apr_table_t *known = apr_table_make(pool, filters->nelts);
+
+    for (int i = 0; i < filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(filters, i, tseed_filter_t);
+        const char *value = submitted(wanted, filter, pool);
+
+        if (value) {
+            apr_table_setn(known, filter->name, value);
+        }
+    }
+    return known;
+}
+
+/* Refuses a parameter whose value the layer does not take, in the words of the service. */
+static void refuse_parameter(tseed_wanted_t *wanted, const char *name, const char *problem)
+{
+    const int is_style = strcmp(name, "STYLES") == 0;
+
+    if (wanted->service == TSEED_SERVICE_WMS) {
+        refuse(wanted, HTTP_BAD_REQUEST, is_style ? "StyleNotDefined" : "InvalidDimensionValue",
+               name, problem);
+    } else {
+        refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", is_style ? "STYLE" : name,
+               problem);
+    }
+}
+
+static int refuse_unknown_value(tseed_wanted_t *wanted, const apr_table_t *values, apr_pool_t *pool)
+{
+    const apr_array_header_t *filters = wanted->chart->layer->filters;
+
+    for (int i = 0; i < filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(filters, i, tseed_filter_t);
+        const char *unused,
+            *problem =
+                tseed_filter_accept(&unused, filter, apr_table_get(values, filter->name), pool);
+
+        if (problem) {
+            refuse_parameter(wanted, filter->name, problem);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The style that is asked for: WMTS has it in its own parameter or segment. NULL: none is. */
+static const char *style_asked(const tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    return wanted->service == TSEED_SERVICE_WMTS ? style_of(wanted, pool)
+                                                 : apr_table_get(wanted->query, "STYLES");
+}
+
+static int is_default(const char *style)
+{
+    return !style || !*style || strcmp(style, TSEED_DEFAULT_NAME) == 0;
+}
+
+static int is_other(const tseed_wanted_t *wanted, const char *style, apr_pool_t *pool)
+{
+    const char *asked = style_asked(wanted, pool);
+
+    return !asked || strcmp(asked, style) != 0;
+}
+
+/* Finds a style in the query, under the name of either service, that is not the style asked for.
+ * *name is the name. NULL: there is none. */
+static const char *style_beside(const tseed_wanted_t *wanted, const char **name, apr_pool_t *pool)
+{
+    static const char *const names[] = {"STYLE", "STYLES"};
+
+    for (int i = 0; i < 2; i++) {
+        const char *style = apr_table_get(wanted->query, names[i]);
+
+        if (!is_default(style) && is_other(wanted, style, pool)) {
+            *name = names[i];
+            return style;
+        }
+    }
+    return NULL;
+}
+
+/* Whether the layer has the style that a request names in the words of its service. A layer without
+ * a choice of styles has only the default style. 0: the request is refused. `wanted` has its chart.
+ */
+static int check_style(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const char *name, *style = style_asked(wanted, pool);
+
+    if (is_default(style)) {
+        style = style_beside(wanted, &name, pool);
+    }
+    if (is_default(style) || tseed_layer_find_filter(wanted->chart->layer, "STYLES")) {
+        return 1;
+    }
+    refuse_parameter(wanted, "STYLES",
+                     apr_psprintf(pool, "the layer has no style '%s', it has '%s' alone",
+                                  tseed_text_quote(style, QUOTE_MAX, pool), TSEED_DEFAULT_NAME));
+    return 0;
+}
+
+static void refuse_name(tseed_wanted_t *wanted, const char *name, const char *meant,
+                        apr_pool_t *pool)
+{
+    name = tseed_text_quote(name, QUOTE_MAX, pool);
+    refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", name,
+           apr_psprintf(pool, "Unknown parameter: '%s'. Is %s meant?", name, meant));
+}
+
+/* Refuses a style under the other service's name: it would be ignored, and another style served. */
+static int refuse_misplaced(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const char *name, *right = wanted->service == TSEED_SERVICE_WMTS ? "STYLE" : "STYLES";
+
+    if (!style_beside(wanted, &name, pool)) {
+        return 0;
+    }
+    if (strcmp(name, right) == 0) {
+        refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", name,
+               "the path names another style");
+    } else {
+        refuse_name(wanted, name, right, pool);
+    }
+    return 1;
+}
+
+/* Names that the services have themselves, which may be near those of a layer's parameters. */
+static int is_services_own(const tseed_wanted_t *wanted, const char *name)
+{
+    static const char *const names[] = {
+        "SERVICE", "REQUEST",    "VERSION", "LAYER",   "LAYERS",      "STYLE",   "STYLES",
+        "FORMAT",  "TILEMATRIX", "TILEROW", "TILECOL", "TRANSPARENT", "BGCOLOR", "TILEMATRIXSET",
+        "BBOX",    "WIDTH",      "HEIGHT",  "SRS",     "CRS",         "TILED",   "TILESORIGIN"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (apr_cstr_casecmp(name, names[i]) == 0) {
+            return wanted->service != TSEED_SERVICE_PLAIN;
+        }
+    }
+    return 0;
+}
+
+/* A query may hold anything (keys, times against caches), but no parameter of the layer that is
+ * misspelt: its default would be served. */
+static int refuse_misspelt(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const apr_array_header_t *filters = wanted->chart->layer->filters;
+    const apr_array_header_t *query = apr_table_elts(wanted->query);
+    const char **known = apr_pcalloc(pool, ((size_t)filters->nelts + 1) * sizeof(*known));
+
+    for (int i = 0; i < filters->nelts; i++) {
+        known[i] = APR_ARRAY_IDX(filters, i, tseed_filter_t).name;
+    }
+    for (int i = 0; i < query->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(query, i, apr_table_entry_t).key;
+        const char *meant = strlen(name) < SHORTEST || is_services_own(wanted, name) ||
+                                    tseed_layer_find_filter(wanted->chart->layer, name)
+                                ? NULL
+                                : tseed_name_meant(name, known);
+
+        if (meant) {
+            refuse_name(wanted, name, meant, pool);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The same for all values; finds the tile set that has them. `wanted` has one of its format. */
+static int choose_values(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const apr_table_t *values;
+    const char *problem;
+
+    if (!check_style(wanted, pool) || refuse_misplaced(wanted, pool)) {
+        return 0;
+    }
+    if (wanted->chart->layer->filters->nelts == 0 ||
+        (wanted->address.style.length == 0 && apr_is_empty_table(wanted->query))) {
+        return 1;
+    }
+    if (refuse_misspelt(wanted, pool)) {
+        return 0;
+    }
+    values = take_parameters(wanted, pool);
+    if (refuse_unknown_value(wanted, values, pool)) {
+        return 0;
+    }
+    problem = tseed_served_choose(&wanted->served, wanted->served, values, pool);
+    if (problem) {
+        refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", NULL, problem);
+    }
+    return !problem;
+}
 
 #define QUOTE_MAX    200
 #define WMTS_VERSION "1.0.0"
@@ -36,8 +308,8 @@ static void find_file(tseed_wanted_t *wanted, apr_pool_t *pool)
     const tseed_tile_t *tile = &wanted->tile;
 
     if (!tseed_chart_has(wanted->chart, tile->z, tile->x, tile->y)) {
-        tseed_wanted_refuse_place(wanted, pool);
-    } else if (tseed_values_choose(wanted, pool)) {
+        refuse_place(wanted, pool);
+    } else if (choose_values(wanted, pool)) {
         wanted->kind = TSEED_WANTED_TILE;
         wanted->path = tseed_served_path(wanted->served, tile, pool);
     }
@@ -57,7 +329,7 @@ static void find_served(tseed_wanted_t *wanted, apr_pool_t *pool)
         wanted->served = &wanted->chart->served[0];
     }
     if (!wanted->served) {
-        tseed_wanted_refuse(
+        refuse(
             wanted, HTTP_NOT_FOUND,
             extension.length || mime ? "InvalidParameterValue" : "MissingParameterValue", "FORMAT",
             apr_psprintf(pool, "the layer has no tiles of the format '%s'",
@@ -98,8 +370,8 @@ static void find_chart(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, requ
         return;
     }
     is_known = is_layer(address->layer, dir, r);
-    tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, "InvalidParameterValue",
-                        is_known ? "TILEMATRIXSET" : "LAYER", no_chart(address, is_known, r->pool));
+    refuse(wanted, HTTP_NOT_FOUND, "InvalidParameterValue", is_known ? "TILEMATRIXSET" : "LAYER",
+           no_chart(address, is_known, r->pool));
 }
 
 static void find_tile(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
@@ -134,7 +406,7 @@ static int read_bbox(tseed_bounds_t *bounds, const tseed_wanted_t *wanted, int i
     const char *text = apr_table_get(wanted->query, "BBOX");
     double n[4];
 
-    if (!text || tseed_read_doubles(n, 4, text, ",", pool) != 0) {
+    if (!text || tseed_text_doubles(n, 4, text, ",", pool) != 0) {
         return 0;
     }
     *bounds = is_turned ? (tseed_bounds_t){n[1], n[0], n[3], n[2]}
@@ -217,7 +489,7 @@ static int find_map_layer(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, r
         wanted->detail = (tseed_query_problem_t){"InvalidFormat", "FORMAT"};
         return 0;
     }
-    return tseed_values_check_style(wanted, r->pool);
+    return check_style(wanted, r->pool);
 }
 
 static void find_map(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
@@ -238,16 +510,14 @@ static void find_map(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, reques
         find_served(wanted, r->pool);
         find_file(wanted, r->pool);
     } else if (srs && !is_known) {
-        tseed_wanted_refuse(
-            wanted, HTTP_BAD_REQUEST, is_130 ? "InvalidCRS" : "InvalidSRS", key,
-            apr_psprintf(r->pool,
-                         "the layer has no tiles in %s '%s', GetCapabilities names its systems",
-                         key, tseed_text_quote(srs, QUOTE_MAX, r->pool)));
+        refuse(wanted, HTTP_BAD_REQUEST, is_130 ? "InvalidCRS" : "InvalidSRS", key,
+               apr_psprintf(r->pool,
+                            "the layer has no tiles in %s '%s', GetCapabilities names its systems",
+                            key, tseed_text_quote(srs, QUOTE_MAX, r->pool)));
     } else {
-        tseed_wanted_refuse(
-            wanted, HTTP_BAD_REQUEST, NULL, NULL,
-            "only whole tiles can be had here: SRS (CRS), BBOX, WIDTH and HEIGHT must be those "
-            "of a tile of one of the layer's grid sets, which GetCapabilities names");
+        refuse(wanted, HTTP_BAD_REQUEST, NULL, NULL,
+               "only whole tiles can be had here: SRS (CRS), BBOX, WIDTH and HEIGHT must be those "
+               "of a tile of one of the layer's grid sets, which GetCapabilities names");
     }
 }
 
@@ -287,9 +557,9 @@ static int check_service(tseed_wanted_t *wanted, const char *expected, apr_pool_
     if (!service || apr_cstr_casecmp(service, expected) == 0 || is_added_by_qgis(wanted, service)) {
         return 1;
     }
-    tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", "SERVICE",
-                        apr_psprintf(pool, "SERVICE '%s' is not here, %s is expected",
-                                     tseed_text_quote(service, QUOTE_MAX, pool), expected));
+    refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", "SERVICE",
+           apr_psprintf(pool, "SERVICE '%s' is not here, %s is expected",
+                        tseed_text_quote(service, QUOTE_MAX, pool), expected));
     return 0;
 }
 
@@ -314,8 +584,8 @@ static void find_wmts_capabilities(tseed_wanted_t *wanted, apr_pool_t *pool)
     if (accepts_version(wanted, pool)) {
         wanted->kind = TSEED_WANTED_WMTS_CAPABILITIES;
     } else {
-        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "VersionNegotiationFailed", NULL,
-                            "none of AcceptVersions is possible, " WMTS_VERSION " is");
+        refuse(wanted, HTTP_BAD_REQUEST, "VersionNegotiationFailed", NULL,
+               "none of AcceptVersions is possible, " WMTS_VERSION " is");
     }
 }
 
@@ -326,8 +596,8 @@ static void find_wmts_tile(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, 
     const int is_missing = problem.code && strcmp(problem.code, "MissingParameterValue") == 0;
 
     if (version && strcmp(version, WMTS_VERSION) != 0) {
-        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", "VERSION",
-                            "this version is not possible, " WMTS_VERSION " is");
+        refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", "VERSION",
+               "this version is not possible, " WMTS_VERSION " is");
         return;
     }
     if (problem.code && !is_missing) {
@@ -336,9 +606,9 @@ static void find_wmts_tile(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, 
     if (!problem.code) {
         find_tile(wanted, dir, r);
     } else if (is_missing || wanted->chart) {
-        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, problem.code, problem.locator,
-                            apr_psprintf(r->pool, "the parameter %s is missing or no value of it",
-                                         problem.locator));
+        refuse(wanted, HTTP_BAD_REQUEST, problem.code, problem.locator,
+               apr_psprintf(r->pool, "the parameter %s is missing or no value of it",
+                            problem.locator));
     }
 }
 
@@ -352,10 +622,10 @@ static void find_wmts(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, reque
     } else if (request_is(wanted, "GetCapabilities")) {
         find_wmts_capabilities(wanted, r->pool);
     } else if (request_is(wanted, "GetFeatureInfo")) {
-        tseed_wanted_refuse(wanted, HTTP_NOT_IMPLEMENTED, "OperationNotSupported", "GetFeatureInfo",
-                            "there are tiles alone here, GetCapabilities or GetTile is expected");
+        refuse(wanted, HTTP_NOT_IMPLEMENTED, "OperationNotSupported", "GetFeatureInfo",
+               "there are tiles alone here, GetCapabilities or GetTile is expected");
     } else {
-        tseed_wanted_refuse_request(wanted, "GetTile", r->pool);
+        refuse_request(wanted, "GetTile", r->pool);
     }
 }
 
@@ -369,7 +639,7 @@ static void find_wms(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, reques
     } else if (request_is(wanted, "GetMap")) {
         find_map(wanted, dir, r);
     } else {
-        tseed_wanted_refuse_request(wanted, "GetMap", r->pool);
+        refuse_request(wanted, "GetMap", r->pool);
         wanted->detail.code = "OperationNotSupported";
     }
 }
@@ -384,13 +654,12 @@ static void find_tile_map(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, r
         return;
     }
     if (!tseed_tms_has(wanted->chart->subset)) {
-        tseed_wanted_refuse(
-            wanted, HTTP_NOT_FOUND, NULL, NULL,
-            apr_psprintf(r->pool,
-                         "the grid set '%s' begins in the top-left corner, and its levels end "
-                         "in different places, where a tile map has one origin: WMTS has this "
-                         "layer",
-                         wanted->chart->subset->gridset->name));
+        refuse(wanted, HTTP_NOT_FOUND, NULL, NULL,
+               apr_psprintf(r->pool,
+                            "the grid set '%s' begins in the top-left corner, and its levels end "
+                            "in different places, where a tile map has one origin: WMTS has this "
+                            "layer",
+                            wanted->chart->subset->gridset->name));
         return;
     }
     wanted->kind = TSEED_WANTED_TMS_MAP;
@@ -424,10 +693,10 @@ static void find_wanted(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, req
         find_wms(wanted, dir, r);
         break;
     default:
-        tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, NULL, NULL,
-                            "there is nothing at this address; this location has the documents "
-                            "wmts/1.0.0/WMTSCapabilities.xml, tms/1.0.0 and "
-                            "wms?SERVICE=WMS&REQUEST=GetCapabilities");
+        refuse(wanted, HTTP_NOT_FOUND, NULL, NULL,
+               "there is nothing at this address; this location has the documents "
+               "wmts/1.0.0/WMTSCapabilities.xml, tms/1.0.0 and "
+               "wms?SERVICE=WMS&REQUEST=GetCapabilities");
     }
 }
 
@@ -464,9 +733,9 @@ static void read_on_miss(tseed_wanted_t *wanted, apr_pool_t *pool)
     }
     wanted->is_stored_only = strcmp(value, "404") == 0;
     if (!wanted->is_stored_only) {
-        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", ON_MISS,
-                            apr_psprintf(pool, "onmiss can be 404 alone, not '%s'",
-                                         tseed_text_quote(value, QUOTE_MAX, pool)));
+        refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", ON_MISS,
+               apr_psprintf(pool, "onmiss can be 404 alone, not '%s'",
+                            tseed_text_quote(value, QUOTE_MAX, pool)));
     }
 }
 

@@ -46,16 +46,4 @@ typedef struct {
 /* Looks up what the request wants, at the first call. `dir` has tiles on. */
 const tseed_wanted_t *tseed_wanted_get(request_rec *r, const tseed_dir_conf_t *dir);
 
-/* Sets what is wanted to nothing, and the reason. The OGC services answer 400 or 501 with code and
- * locator. The others answer `status`. */
-void tseed_wanted_refuse(tseed_wanted_t *wanted, int status, const char *code, const char *locator,
-                         const char *problem);
-
-/* Refuses a tile that the layer does not have: says which of its numbers is out of range (OGC
- * 07-057r7 table 30). `wanted` has its chart and its tile. */
-void tseed_wanted_refuse_place(tseed_wanted_t *wanted, apr_pool_t *pool);
-
-/* Refuses a request whose REQUEST is missing or names neither capabilities nor `expected`. */
-void tseed_wanted_refuse_request(tseed_wanted_t *wanted, const char *expected, apr_pool_t *pool);
-
 #endif

@@ -3,26 +3,19 @@
 mod_tileseed_la_SOURCES += \
 	%D%/mod_tileseed.c \
 	%D%/mod_tileseed.h \
-	%D%/mod_tileseed_accept.c \
-	%D%/mod_tileseed_audit.c \
-	%D%/mod_tileseed_audit.h \
-	%D%/mod_tileseed_child.c \
-	%D%/mod_tileseed_child.h \
 	%D%/mod_tileseed_config.c \
 	%D%/mod_tileseed_config.h \
-	%D%/mod_tileseed_config_boxes.c \
+	%D%/mod_tileseed_config_check.c \
 	%D%/mod_tileseed_config_gridset.c \
 	%D%/mod_tileseed_config_guard.c \
 	%D%/mod_tileseed_config_layer.c \
 	%D%/mod_tileseed_config_location.c \
-	%D%/mod_tileseed_config_metatile.c \
-	%D%/mod_tileseed_config_phases.c \
+	%D%/mod_tileseed_config_seeding.c \
 	%D%/mod_tileseed_config_server.c \
-	%D%/mod_tileseed_config_store.c \
-	%D%/mod_tileseed_config_table.c \
 	%D%/mod_tileseed_config_upstream.c \
 	%D%/mod_tileseed_config_upstream.h \
-	%D%/mod_tileseed_coverage.c \
+	%D%/mod_tileseed_delivery.c \
+	%D%/mod_tileseed_delivery.h \
 	%D%/mod_tileseed_directive.c \
 	%D%/mod_tileseed_directive.h \
 	%D%/mod_tileseed_dirs.c \
@@ -31,40 +24,22 @@ mod_tileseed_la_SOURCES += \
 	%D%/mod_tileseed_draft.h \
 	%D%/mod_tileseed_dump.c \
 	%D%/mod_tileseed_dump.h \
-	%D%/mod_tileseed_estimate.c \
+	%D%/mod_tileseed_handlers.c \
 	%D%/mod_tileseed_handlers.h \
 	%D%/mod_tileseed_history.c \
-	%D%/mod_tileseed_hosts.c \
 	%D%/mod_tileseed_layers.c \
-	%D%/mod_tileseed_log.c \
-	%D%/mod_tileseed_metrics.c \
-	%D%/mod_tileseed_metrics.h \
-	%D%/mod_tileseed_options.c \
-	%D%/mod_tileseed_options.h \
 	%D%/mod_tileseed_outcome.c \
 	%D%/mod_tileseed_outcome.h \
 	%D%/mod_tileseed_overview.c \
-	%D%/mod_tileseed_public.c \
-	%D%/mod_tileseed_public.h \
 	%D%/mod_tileseed_quota.c \
-	%D%/mod_tileseed_refusal.c \
 	%D%/mod_tileseed_reply.c \
 	%D%/mod_tileseed_reply.h \
-	%D%/mod_tileseed_request.c \
 	%D%/mod_tileseed_rest.c \
-	%D%/mod_tileseed_rest.h \
-	%D%/mod_tileseed_services.c \
-	%D%/mod_tileseed_services.h \
 	%D%/mod_tileseed_status.c \
-	%D%/mod_tileseed_status.h \
 	%D%/mod_tileseed_supervise.c \
 	%D%/mod_tileseed_supervise.h \
 	%D%/mod_tileseed_tasks.c \
 	%D%/mod_tileseed_tiles.c \
-	%D%/mod_tileseed_tiles.h \
-	%D%/mod_tileseed_usage.c \
-	%D%/mod_tileseed_values.c \
-	%D%/mod_tileseed_values.h \
 	%D%/mod_tileseed_wait.c \
 	%D%/mod_tileseed_wait.h \
 	%D%/mod_tileseed_wanted.c \

@@ -8,47 +8,50 @@ import lint
 import pages
 
 MANUAL = 'mod_tileseed/manual/directives.md'
-IN_CODE = re.compile(r'\bAP_INIT_\w+\s*\(\s*"<?(TileSeed\w+)"'
-                     r'(?:\s*,\s*\w+\s*,\s*(?:RULE\s*\(\s*([\w |()]+?)\s*,|(SETTING)\b))?')
+IN_CODE = re.compile(r'\bTSEED_DIRECTIVE\s*\(\s*"<?(TileSeed\w+)"\s*,\s*(\w+)\s*\(\s*([\w |]+)')
 IN_CONF = re.compile(r'(?m)^[ #]*</?(TileSeed\w+)|^[ #]*(TileSeed[A-Z]\w*)(?= )')
 NAMED = re.compile(r'TileSeed[A-Z]\w*')
 FIELD = re.compile(r'(?m)^- \*\*(\w+):\*\* ')
 FIELDS = ['Syntax', 'Default', 'Context', 'Description']
-DUMP = 'mod_tileseed/httpd/mod_tileseed_dump'
+ROOM = 'mod_tileseed/httpd/'
+PLACED = {'TSEED_RULE', 'TSEED_SHOWN'}     # the places are in these rules; others are of one place
 DUMPED_OTHERWISE = {'TileSeedLevels', 'TileSeedScaleDenominators'}     # as TileSeedResolutions
 STATUS = 'mod_tileseed/httpd/mod_tileseed_status.c'
-CONTEXTS = {'GRIDSET': {'grid set'}, 'LAYER': {'server', 'layer'}, 'SERVER': {'server'},
+CONTEXTS = {'GRIDSET': {'grid set'}, 'LAYERS': {'server', 'layer'}, 'SERVER': {'server'},
             'LOCATION': {'location'}, 'DIRECTORY': {'directory'}}
 
 
-def contexts_of(places):
+def contexts_of(macro, places):
     """What the manual calls the places of a rule. TSEED_IN_LAYER is the block of a layer alone,
-    IN_LAYER that and the defaults before it."""
+    TSEED_IN_LAYERS that and the defaults before it, as of all rules that describe a layer."""
+    if macro not in PLACED:
+        places = 'IN_SERVER' if macro == 'SETTING' else 'IN_LAYERS'
     found = set()
     for place in re.findall(r'\w+', places):
         kind = place.rpartition('IN_')[2]
-        found |= {'layer'} if place == 'TSEED_IN_LAYER' else CONTEXTS.get(kind, {place})
+        found |= {'layer'} if kind == 'LAYER' else CONTEXTS.get(kind, {place})
     return found
+
+
+def rows(tree):
+    """The rows of the tables of httpd/: [(name, macro of the rule, its contexts)]."""
+    return [(name, macro, contexts_of(macro, first))
+            for text in lint.sources(tree, '.c', ROOM).values()
+            for name, macro, first in IN_CODE.findall(lint.blank_code(text, keep_strings=True))]
 
 
 def code_directives(tree):
     """What the command tables of httpd/ register: {name: contexts}."""
-    found = {}
-    for text in lint.sources(tree, '.c', 'mod_tileseed/httpd/').values():
-        for name, places, setting in IN_CODE.findall(lint.blank_code(text, keep_strings=True)):
-            found[name] = contexts_of('IN_SERVER' if setting else places)
-    return found
+    return {name: contexts for name, _, contexts in rows(tree)}
 
 
 def not_dumped(tree):
-    """Directives that the dump of the configuration leaves out. It writes settings by their rules,
-    and sections of httpd as they are."""
-    dump = ''.join(lint.sources(tree, '.c', DUMP).values())
-    rules = [rule for text in lint.sources(tree, '.c', 'mod_tileseed/httpd/').values()
-             for rule in IN_CODE.findall(lint.blank_code(text, keep_strings=True))]
-    return sorted(name for name, places, setting in rules
-                  if not setting and contexts_of(places) - {'location', 'directory'} and
-                  name not in DUMPED_OTHERWISE and not re.search(rf'\b{name}\b', dump))
+    """Directives that the dump of the configuration leaves out. Rules show themselves but for
+    TSEED_RULE, whose directive another one shows; sections of httpd are written as they are."""
+    texts = ''.join(lint.sources(tree, '.c', ROOM).values())
+    return sorted(name for name, macro, contexts in rows(tree)
+                  if macro == 'TSEED_RULE' and contexts - {'location', 'directory'} and
+                  name not in DUMPED_OTHERWISE and not re.search(rf'"<?{name} [^"]*%', texts))
 
 
 def conf_directives(tree):
@@ -100,7 +103,7 @@ def check(tree):
     for place, named in (('conf/tileseed.conf', conf_directives(tree)), (MANUAL, set(names))):
         complaints += [f'{place}: {name} is missing' for name in sorted(set(code) - named)]
         complaints += [f'{place}: {name} is no directive' for name in sorted(named - set(code))]
-    complaints += [f'{DUMP}.c: {name} is missing' for name in not_dumped(tree)]
+    complaints += [f'{ROOM}: {name} is missing in the dump' for name in not_dumped(tree)]
     shown = set(NAMED.findall(tree.get(STATUS, '')))
     for path, text in tree.items():
         if path == 'README.md' or path.startswith('mod_tileseed/manual/'):
@@ -119,8 +122,8 @@ def sample(code='TileSeedThreads', conf='TileSeedThreads', manual='TileSeedThrea
               'Description': 'The\n  number.', **fields}
     head = ''.join(f'- **{name}:** {value}\n' for name, value in values.items() if value)
     return {
-        'mod_tileseed/httpd/a.c': f'AP_INIT_RAW_ARGS("{code}", set,\n RULE({places}, 1, 1, x), Y),',
-        DUMP + '.c': f'"{code.strip("<")} %s"',
+        ROOM + 'a.c': f'TSEED_DIRECTIVE("{code}",\n TSEED_RULE({places}, 1, 1, x), Y),',
+        ROOM + 'b.c': f'"{code.strip("<")} %s"',
         'conf/tileseed.conf': f'# TileSeed does it.\n#{conf} 16\n',
         MANUAL: f'# Directives\n\n## {manual.strip("<")}\n\n{head}\nText.\n\n'
                 f'```apache\n{example or manual} 3\n```\n',
@@ -131,8 +134,8 @@ if __name__ == '__main__':
     lint.run(check, broken=[
         ('a directive missing in the configuration', sample(conf='Other'),
          'conf/tileseed.conf: TileSeedThreads is missing'),
-        ('a directive missing in the dump', {**sample(), DUMP + '.c': ''},
-         'mod_tileseed_dump.c: TileSeedThreads is missing'),
+        ('a directive missing in the dump', {**sample(), ROOM + 'b.c': '"TileSeedThreads is 3"'},
+         'TileSeedThreads is missing in the dump'),
         ('a directive missing in the manual', sample(manual='x'),
          'directives.md: TileSeedThreads is missing'),
         ('a directive that the code does not have', sample(code='TileSeedNice'),
@@ -144,7 +147,7 @@ if __name__ == '__main__':
         ('the syntax of another directive', sample(Syntax='`TileSeedNice N`'), 'of another'),
         ('a context that the code does not allow', sample(Context='server, layer'),
          'the context is server'),
-        ('a context that the manual leaves out', sample(places='IN_LAYER'),
+        ('a context that the manual leaves out', sample(places='TSEED_IN_LAYERS'),
          'the context is layer, server'),
         ('a chapter without an example', sample(example='#'), 'has no example'),
     ], intact=[
