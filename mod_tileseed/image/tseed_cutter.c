@@ -18,7 +18,8 @@
 
 #define BEGIN_BYTES 4 /* named of what is no picture */
 
-typedef enum { ANSWER_PNG, ANSWER_JPEG, ANSWER_WEBP, ANSWER_PIXELS } answer_kind_t;
+/* In the place of the codec of an answer: there is none, pixels were handed in. */
+#define PIXELS TSEED_CODECS
 
 /* Longest answer of one colour that is remembered: 1024 x 1024 pixels take about 6 KB. */
 #define SOLID_MOST 16384
@@ -40,7 +41,7 @@ struct tseed_cutter_t {
     /* of the answer that is open */
     tseed_format_t format;
     tseed_answer_t answer;
-    answer_kind_t kind;
+    tseed_codec_t kind;
     tseed_png_t png;
     tseed_jpeg_t jpeg;
     tseed_picture_t picture; /* width 0: not decoded yet, as it is a JPEG or solid */
@@ -86,33 +87,6 @@ void tseed_cutter_destroy(tseed_cutter_t *cutter)
     free(cutter);
 }
 
-/* Says what an answer seems to be that is none of our pictures. */
-static const char *name_answer(const unsigned char *answer, size_t length, apr_pool_t *pool)
-{
-    static const struct {
-        const char *begin, *name;
-    } others[] = {{"GIF8", "gif"}, {"II*", "tiff"}, {"MM", "tiff"}, {"BM", "bmp"}};
-    char begin[3 * BEGIN_BYTES + 1];
-    size_t i;
-
-    if (length == 0) {
-        return "the answer is empty, expected a png, jpeg or webp";
-    }
-    for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        size_t size = strlen(others[i].begin);
-
-        if (length >= size && memcmp(answer, others[i].begin, size) == 0) {
-            return apr_psprintf(pool, "%s is not read: ask for image/png, image/jpeg or image/webp",
-                                others[i].name);
-        }
-    }
-    for (i = 0; i < BEGIN_BYTES && i < length; i++) {
-        apr_snprintf(begin + 3 * i, 4, " %02x", answer[i]);
-    }
-    return apr_psprintf(pool, "neither png, jpeg nor webp: it begins with the byte%s%s",
-                        i > 1 ? "s" : "", begin);
-}
-
 static paint_t paint_of(const tseed_picture_t *picture)
 {
     return (paint_t){picture->channels, picture->colours > 0, tseed_picture_corner(picture)};
@@ -145,8 +119,10 @@ static void solid_remember(tseed_cutter_t *cutter)
 
 static const char *open_png(tseed_cutter_t *cutter, apr_pool_t *pool)
 {
+    const tseed_answer_t *answer = &cutter->answer;
     const char *error;
 
+    cutter->png = (tseed_png_t){answer->data, answer->length, answer->width, answer->height, 0, 0};
     cutter->is_solid = is_solid(cutter, &cutter->png);
     if (cutter->is_solid) {
         cutter->png.plain = cutter->solid.plain;
@@ -159,58 +135,20 @@ static const char *open_png(tseed_cutter_t *cutter, apr_pool_t *pool)
     return error;
 }
 
-const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answer,
-                              const tseed_format_t *format, apr_pool_t *pool)
+static const char *open_jpeg(tseed_cutter_t *cutter, apr_pool_t *pool)
 {
-    const unsigned char *data = answer->data;
-    size_t length = answer->length;
+    const tseed_answer_t *answer = &cutter->answer;
 
-    cutter->format = *format;
-    cutter->answer = *answer;
-    cutter->picture = (tseed_picture_t){0};
-    cutter->is_solid = 0;
-    if (tseed_png_is(data, length)) {
-        cutter->kind = ANSWER_PNG;
-        cutter->png = (tseed_png_t){data, length, answer->width, answer->height, 0, 0};
-        return open_png(cutter, pool);
-    }
-    if (tseed_jpeg_is(data, length)) {
-        cutter->kind = ANSWER_JPEG;
-        cutter->jpeg = (tseed_jpeg_t){data, length, answer->width, answer->height, 0};
-        return tseed_jpeg_open(&cutter->jpeg, &cutter->jpeg_codec, pool);
-    }
-    if (tseed_webp_is(data, length)) {
-        const tseed_webp_t webp = {data, length, answer->width, answer->height};
-
-        cutter->kind = ANSWER_WEBP;
-        return tseed_webp_read(&cutter->picture, &cutter->webp_codec, &webp, pool);
-    }
-    return name_answer(data, length, pool);
+    cutter->jpeg = (tseed_jpeg_t){answer->data, answer->length, answer->width, answer->height, 0};
+    return tseed_jpeg_open(&cutter->jpeg, &cutter->jpeg_codec, pool);
 }
 
-int tseed_cutter_begins(const tseed_format_t *format, const unsigned char *data, size_t length)
+static const char *open_webp(tseed_cutter_t *cutter, apr_pool_t *pool)
 {
-    switch (format->codec) {
-    case TSEED_CODEC_JPEG:
-        return tseed_jpeg_is(data, length);
-    case TSEED_CODEC_WEBP:
-        return tseed_webp_is(data, length);
-    case TSEED_CODEC_JPEG_PNG:
-    case TSEED_CODEC_JPEG_PNG8:
-        return tseed_jpeg_is(data, length) || tseed_png_is(data, length);
-    default:
-        return tseed_png_is(data, length);
-    }
-}
+    const tseed_answer_t *answer = &cutter->answer;
+    const tseed_webp_t webp = {answer->data, answer->length, answer->width, answer->height};
 
-void tseed_cutter_take(tseed_cutter_t *cutter, const tseed_picture_t *picture,
-                       const tseed_format_t *format)
-{
-    cutter->format = *format;
-    cutter->answer = (tseed_answer_t){.width = picture->width, .height = picture->height};
-    cutter->kind = ANSWER_PIXELS;
-    cutter->picture = *picture;
-    cutter->is_solid = 0;
+    return tseed_webp_read(&cutter->picture, &cutter->webp_codec, &webp, pool);
 }
 
 /* A tile of that size is the whole answer. */
@@ -259,24 +197,19 @@ static tseed_colours_t to_smallest(tseed_picture_t *tile, tseed_cutter_t *cutter
     return result;
 }
 
-/* Turns the tile's pixels into the kind that its PNG gets. */
-static const char *convert_for_png(tseed_picture_t *tile, tseed_cutter_t *cutter,
-                                   tseed_codec_t codec)
+/* The kind of pixels that a PNG gets. */
+static tseed_colours_t convert_for_png(tseed_picture_t *tile, tseed_cutter_t *cutter)
 {
-    tseed_colours_t result = TSEED_COLOURS_DONE;
-
-    if (codec == TSEED_CODEC_PNG8) {
-        result = to_palette(tile, cutter);
-    } else if (cutter->format.palette == TSEED_PALETTE_NONE) {
+    if (cutter->format.palette == TSEED_PALETTE_NONE) {
         if (tile->channels < 3) {
             to_true_colour(tile, cutter);
         }
     } else if (tile->colours) {
-        result = tseed_palette_shrink(tile, &cutter->palette, tile);
+        return tseed_palette_shrink(tile, &cutter->palette, tile);
     } else if (cutter->format.palette == TSEED_PALETTE_AUTO) {
-        result = to_smallest(tile, cutter);
+        return to_smallest(tile, cutter);
     }
-    return result == TSEED_COLOURS_NO_MEMORY ? TSEED_NO_MEMORY : NULL;
+    return TSEED_COLOURS_DONE;
 }
 
 /* JPEG knows neither palettes nor transparency. */
@@ -293,7 +226,7 @@ static int answer_will_do(const tseed_cutter_t *cutter, const tseed_picture_t *c
 {
     const tseed_picture_t *picture = &cutter->picture;
 
-    return cutter->kind == ANSWER_PNG && cutter->png.plain &&
+    return cutter->kind == TSEED_CODEC_PNG && cutter->png.plain &&
            is_whole(cutter, converted->width, converted->height) &&
            converted->channels == picture->channels && !converted->colours == !picture->colours;
 }
@@ -313,41 +246,11 @@ static int pass_on(tseed_encoded_t *tile, tseed_cutter_t *cutter)
     return 0;
 }
 
-/* The format of a tile: the mixed formats choose by its pixels. */
-static tseed_codec_t codec_for(const tseed_format_t *format, const tseed_picture_t *pixels)
+static const char *write_png(tseed_encoded_t *tile, tseed_cutter_t *cutter,
+                             const tseed_picture_t *pixels, tseed_colours_t converted)
 {
-    switch (format->codec) {
-    case TSEED_CODEC_JPEG_PNG:
-        return tseed_picture_is_opaque(pixels) ? TSEED_CODEC_JPEG : TSEED_CODEC_PNG;
-    case TSEED_CODEC_JPEG_PNG8:
-        return tseed_picture_is_opaque(pixels) ? TSEED_CODEC_JPEG : TSEED_CODEC_PNG8;
-    default:
-        return format->codec;
-    }
-}
-
-/* A PNG of 16 bits, of heights for example, keeps them where it is the tile. All else that becomes
- * of pixels has 8 bits. Returns whether the tile was made. */
-static int keep_depth(tseed_encoded_t *tile, tseed_cutter_t *cutter, const tseed_picture_t *pixels)
-{
-    const tseed_format_t *format = &cutter->format;
-
-    if (cutter->kind != ANSWER_PNG || !cutter->png.deep ||
-        !is_whole(cutter, pixels->width, pixels->height) ||
-        codec_for(format, pixels) != TSEED_CODEC_PNG ||
-        (format->palette == TSEED_PALETTE_NONE && pixels->channels < 3)) {
-        return 0;
-    }
-    return pass_on(tile, cutter) == 0;
-}
-
-static const char *encode_png(tseed_encoded_t *tile, tseed_cutter_t *cutter,
-                              tseed_picture_t *pixels, tseed_codec_t codec)
-{
-    const char *error = convert_for_png(pixels, cutter, codec);
-
-    if (error) {
-        return error;
+    if (converted == TSEED_COLOURS_NO_MEMORY) {
+        return TSEED_NO_MEMORY;
     }
     if (answer_will_do(cutter, pixels) && pass_on(tile, cutter) == 0) {
         return NULL;
@@ -355,6 +258,18 @@ static const char *encode_png(tseed_encoded_t *tile, tseed_cutter_t *cutter,
     tile->length = tseed_png_write(&cutter->writer, pixels, cutter->format.level);
     tile->data = cutter->writer.file.data;
     return tile->length ? NULL : TSEED_NO_MEMORY;
+}
+
+static const char *encode_png(tseed_encoded_t *tile, tseed_cutter_t *cutter,
+                              tseed_picture_t *pixels)
+{
+    return write_png(tile, cutter, pixels, convert_for_png(pixels, cutter));
+}
+
+static const char *encode_png8(tseed_encoded_t *tile, tseed_cutter_t *cutter,
+                               tseed_picture_t *pixels)
+{
+    return write_png(tile, cutter, pixels, to_palette(pixels, cutter));
 }
 
 static const char *encode_jpeg(tseed_encoded_t *tile, tseed_cutter_t *cutter,
@@ -369,7 +284,7 @@ static const char *encode_jpeg(tseed_encoded_t *tile, tseed_cutter_t *cutter,
 static const char *encode_webp(tseed_encoded_t *tile, tseed_cutter_t *cutter,
                                tseed_picture_t *pixels)
 {
-    if (cutter->kind == ANSWER_WEBP && is_whole(cutter, pixels->width, pixels->height) &&
+    if (cutter->kind == TSEED_CODEC_WEBP && is_whole(cutter, pixels->width, pixels->height) &&
         pass_on(tile, cutter) == 0) {
         return NULL;
     }
@@ -381,23 +296,150 @@ static const char *encode_webp(tseed_encoded_t *tile, tseed_cutter_t *cutter,
     return tile->length ? NULL : "the tile can't be written as webp";
 }
 
+/* ---- the codecs ---- */
+
+static int is_jpeg_or_png(const unsigned char *data, size_t length)
+{
+    return tseed_jpeg_is(data, length) || tseed_png_is(data, length);
+}
+
+/* What becomes of a format, one row each (TSEED_FORMATS). Nothing else here asks for the codec but
+ * what spares a tile its way through the pixels. */
+static const struct {
+    const char *name; /* of an answer, in sentences; NULL: another row reads such answers */
+    int (*is)(const unsigned char *data, size_t length);           /* how a file begins */
+    const char *(*open)(tseed_cutter_t *cutter, apr_pool_t *pool); /* reads the answer, or looks
+                                                                    * whether it can be read */
+    /* `pixels` becomes what was encoded. NULL: the tile is encoded as one of two others */
+    const char *(*encode)(tseed_encoded_t *tile, tseed_cutter_t *cutter, tseed_picture_t *pixels);
+    tseed_codec_t opaque, other;
+} codecs[] = {
+    [TSEED_CODEC_PNG] = {"png", tseed_png_is, open_png, encode_png, 0, 0},
+    [TSEED_CODEC_PNG8] = {NULL, tseed_png_is, NULL, encode_png8, 0, 0},
+    [TSEED_CODEC_JPEG] = {"jpeg", tseed_jpeg_is, open_jpeg, encode_jpeg, 0, 0},
+    [TSEED_CODEC_WEBP] = {"webp", tseed_webp_is, open_webp, encode_webp, 0, 0},
+    [TSEED_CODEC_JPEG_PNG] = {NULL, is_jpeg_or_png, NULL, NULL, TSEED_CODEC_JPEG, TSEED_CODEC_PNG},
+    [TSEED_CODEC_JPEG_PNG8] = {NULL, is_jpeg_or_png, NULL, NULL, TSEED_CODEC_JPEG,
+                               TSEED_CODEC_PNG8},
+};
+
+_Static_assert(sizeof(codecs) / sizeof(codecs[0]) == TSEED_CODECS, "each format has a codec");
+
+/* ---- answers ---- */
+
+/* "png, jpeg or webp": the answers that can be read, each with the same words in front. */
+static const char *list_names(const char *prefix, const char *last, apr_pool_t *pool)
+{
+    const char *list = NULL, *before = NULL;
+
+    for (size_t i = 0; i < TSEED_CODECS; i++) {
+        if (codecs[i].open && before) {
+            list = list ? apr_pstrcat(pool, list, ", ", prefix, before, NULL)
+                        : apr_pstrcat(pool, prefix, before, NULL);
+        }
+        before = codecs[i].open ? codecs[i].name : before;
+    }
+    return apr_pstrcat(pool, list, " ", last, " ", prefix, before, NULL);
+}
+
+/* Says what an answer seems to be that is none of our pictures. */
+static const char *name_answer(const unsigned char *answer, size_t length, apr_pool_t *pool)
+{
+    static const struct {
+        const char *begin, *name;
+    } others[] = {{"GIF8", "gif"}, {"II*", "tiff"}, {"MM", "tiff"}, {"BM", "bmp"}};
+    char begin[3 * BEGIN_BYTES + 1];
+    size_t i;
+
+    if (length == 0) {
+        return apr_pstrcat(pool, "the answer is empty, expected a ", list_names("", "or", pool),
+                           NULL);
+    }
+    for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        size_t size = strlen(others[i].begin);
+
+        if (length >= size && memcmp(answer, others[i].begin, size) == 0) {
+            return apr_psprintf(pool, "%s is not read: ask for %s", others[i].name,
+                                list_names("image/", "or", pool));
+        }
+    }
+    for (i = 0; i < BEGIN_BYTES && i < length; i++) {
+        apr_snprintf(begin + 3 * i, 4, " %02x", answer[i]);
+    }
+    return apr_psprintf(pool, "neither %s: it begins with the byte%s%s",
+                        list_names("", "nor", pool), i > 1 ? "s" : "", begin);
+}
+
+const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answer,
+                              const tseed_format_t *format, apr_pool_t *pool)
+{
+    const unsigned char *data = answer->data;
+    size_t length = answer->length;
+
+    cutter->format = *format;
+    cutter->answer = *answer;
+    cutter->picture = (tseed_picture_t){0};
+    cutter->is_solid = 0;
+    for (size_t i = 0; i < TSEED_CODECS; i++) {
+        if (codecs[i].open && codecs[i].is(data, length)) {
+            cutter->kind = (tseed_codec_t)i;
+            return codecs[i].open(cutter, pool);
+        }
+    }
+    return name_answer(data, length, pool);
+}
+
+int tseed_cutter_begins(const tseed_format_t *format, const unsigned char *data, size_t length)
+{
+    return codecs[format->codec].is(data, length);
+}
+
+void tseed_cutter_take(tseed_cutter_t *cutter, const tseed_picture_t *picture,
+                       const tseed_format_t *format)
+{
+    cutter->format = *format;
+    cutter->answer = (tseed_answer_t){.width = picture->width, .height = picture->height};
+    cutter->kind = PIXELS;
+    cutter->picture = *picture;
+    cutter->is_solid = 0;
+}
+
+/* ---- tiles ---- */
+
+/* The codec of a tile: the mixed formats choose by its pixels. */
+static tseed_codec_t codec_for(const tseed_format_t *format, const tseed_picture_t *pixels)
+{
+    const tseed_codec_t codec = format->codec;
+
+    if (codecs[codec].encode) {
+        return codec;
+    }
+    return tseed_picture_is_opaque(pixels) ? codecs[codec].opaque : codecs[codec].other;
+}
+
+/* A PNG of 16 bits, of heights for example, keeps them where it is the tile. All else that becomes
+ * of pixels has 8 bits. Returns whether the tile was made. */
+static int keep_depth(tseed_encoded_t *tile, tseed_cutter_t *cutter, const tseed_picture_t *pixels)
+{
+    const tseed_format_t *format = &cutter->format;
+
+    if (cutter->kind != TSEED_CODEC_PNG || !cutter->png.deep ||
+        !is_whole(cutter, pixels->width, pixels->height) ||
+        codec_for(format, pixels) != TSEED_CODEC_PNG ||
+        (format->palette == TSEED_PALETTE_NONE && pixels->channels < 3)) {
+        return 0;
+    }
+    return pass_on(tile, cutter) == 0;
+}
+
 /* `pixels` becomes what was encoded. */
 static const char *encode(tseed_encoded_t *tile, tseed_cutter_t *cutter, tseed_picture_t *pixels)
 {
-    tseed_codec_t codec = codec_for(&cutter->format, pixels);
-
     if (tseed_buffer_reserve(&cutter->pixels, 4 * (size_t)pixels->width * (size_t)pixels->height) !=
         0) {
         return TSEED_NO_MEMORY;
     }
-    switch (codec) {
-    case TSEED_CODEC_JPEG:
-        return encode_jpeg(tile, cutter, pixels);
-    case TSEED_CODEC_WEBP:
-        return encode_webp(tile, cutter, pixels);
-    default:
-        return encode_png(tile, cutter, pixels, codec);
-    }
+    return codecs[codec_for(&cutter->format, pixels)].encode(tile, cutter, pixels);
 }
 
 static void uniform_key_set(uniform_key_t *key, const tseed_cutter_t *cutter, const paint_t *paint,
@@ -476,7 +518,7 @@ static const char *decode(tseed_cutter_t *cutter, apr_pool_t *pool)
     if (cutter->picture.width) {
         return NULL;
     }
-    return cutter->kind == ANSWER_PNG
+    return cutter->kind == TSEED_CODEC_PNG
                ? tseed_png_read(&cutter->picture, &cutter->reader, &cutter->png, pool)
                : tseed_jpeg_read(&cutter->picture, &cutter->jpeg_codec, &cutter->jpeg, pool);
 }
@@ -491,8 +533,8 @@ const char *tseed_cutter_decode(tseed_picture_t *picture, tseed_cutter_t *cutter
 
 static int may_be_jpeg(tseed_codec_t codec)
 {
-    return codec == TSEED_CODEC_JPEG || codec == TSEED_CODEC_JPEG_PNG ||
-           codec == TSEED_CODEC_JPEG_PNG8;
+    return codec == TSEED_CODEC_JPEG ||
+           (!codecs[codec].encode && codecs[codec].opaque == TSEED_CODEC_JPEG);
 }
 
 /* JPEG to JPEG without decoding. Returns 1 when the tile was made, or `error` was set. */
@@ -501,7 +543,7 @@ static int cut_jpeg(tseed_encoded_t *tile, const char **error, tseed_cutter_t *c
 {
     const tseed_jpeg_t *jpeg = &cutter->jpeg;
 
-    if (cutter->kind != ANSWER_JPEG || !may_be_jpeg(cutter->format.codec)) {
+    if (cutter->kind != TSEED_CODEC_JPEG || !may_be_jpeg(cutter->format.codec)) {
         return 0;
     }
     if (is_whole(cutter, region->width, region->height)) {

@@ -11,25 +11,15 @@
 
 #define QUOTE_MAX 200
 
-#define DEFAULTS .quality = 85, .level = 1, .palette = TSEED_PALETTE_AUTO
-
-/* The formats there are, with GeoWebCache's file extensions. */
-static const tseed_format_t formats[] = {
-    {"image/png", "png", "image/png", TSEED_CODEC_PNG, "image/png", DEFAULTS},
-    {"image/png8", "png8", "image/png", TSEED_CODEC_PNG8, "image/png8", DEFAULTS},
-    {"image/jpeg", "jpeg", "image/jpeg", TSEED_CODEC_JPEG, "image/jpeg", DEFAULTS},
-    {"image/webp", "webp", "image/webp", TSEED_CODEC_WEBP, "image/png", DEFAULTS},
-    {"image/vnd.jpeg-png", "jpeg-png", NULL, TSEED_CODEC_JPEG_PNG, "image/png", DEFAULTS},
-    {"image/vnd.jpeg-png8", "jpeg-png8", NULL, TSEED_CODEC_JPEG_PNG8, "image/png", DEFAULTS},
-};
-
-#define FORMAT_COUNT (sizeof(formats) / sizeof(formats[0]))
+#define FORMAT(codec, mime, extension, type, from)                                                 \
+    {mime, extension, type, TSEED_CODEC_##codec, from, 85, 1, 0, TSEED_PALETTE_AUTO},
+static const tseed_format_t formats[TSEED_CODECS] = {TSEED_FORMATS(FORMAT)};
 
 static const char *unknown_format(const char *mime, apr_pool_t *pool)
 {
     const char *list = formats[0].mime;
 
-    for (size_t i = 1; i < FORMAT_COUNT; i++) {
+    for (size_t i = 1; i < TSEED_CODECS; i++) {
         list = apr_pstrcat(pool, list, ", ", formats[i].mime, NULL);
     }
     return apr_psprintf(pool, "format '%s' is unknown, one of %s is expected",
@@ -38,7 +28,7 @@ static const char *unknown_format(const char *mime, apr_pool_t *pool)
 
 const char *tseed_format_init(tseed_format_t *format, const char *mime, apr_pool_t *pool)
 {
-    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+    for (size_t i = 0; i < TSEED_CODECS; i++) {
         if (apr_cstr_casecmp(formats[i].mime, mime) == 0) {
             *format = formats[i];
             return NULL;

@@ -38,14 +38,20 @@ static inline int tseed_subset_north_east(const tseed_subset_t *subset)
     return (subset->gridset->north_east != 0) != (subset->is_turned != 0);
 }
 
-typedef enum {
-    TSEED_CODEC_PNG,
-    TSEED_CODEC_PNG8,
-    TSEED_CODEC_JPEG,
-    TSEED_CODEC_WEBP,
-    TSEED_CODEC_JPEG_PNG, /* a tile that lets nothing shine through is a JPEG, another a PNG */
-    TSEED_CODEC_JPEG_PNG8 /* the same with PNG8 */
-} tseed_codec_t;
+/* The formats of tiles: name of the codec, whose row stands in image/tseed_cutter.c, MIME type, the
+ * file's extension as GeoWebCache has it, type of a served tile (NULL: as its file begins), and the
+ * MIME type that the upstream is asked for. Of the last two, a tile that lets nothing shine through
+ * is a JPEG, and another one is a PNG or PNG8. */
+#define TSEED_FORMATS(X)                                                                           \
+    X(PNG, "image/png", "png", "image/png", "image/png")                                           \
+    X(PNG8, "image/png8", "png8", "image/png", "image/png8")                                       \
+    X(JPEG, "image/jpeg", "jpeg", "image/jpeg", "image/jpeg")                                      \
+    X(WEBP, "image/webp", "webp", "image/webp", "image/png")                                       \
+    X(JPEG_PNG, "image/vnd.jpeg-png", "jpeg-png", NULL, "image/png")                               \
+    X(JPEG_PNG8, "image/vnd.jpeg-png8", "jpeg-png8", NULL, "image/png")
+
+#define TSEED_FORMAT_CODEC(codec, mime, extension, type, from) TSEED_CODEC_##codec,
+typedef enum { TSEED_FORMATS(TSEED_FORMAT_CODEC) TSEED_CODECS } tseed_codec_t;
 
 typedef enum {
     TSEED_PALETTE_KEEP, /* a palette stays one, true colour stays true colour */

@@ -5,6 +5,11 @@
 Each row is a configuration and its message; the first '!' stands in front of the line that the
 message must name. In both, @ROOT@ is the server's root, which holds an empty file `empty`.
 """
+import pathlib
+import re
+
+LAYER_H = pathlib.Path(__file__).parents[2] / 'mod_tileseed/layer/tseed_layer.h'
+MIMES = re.findall(r'(?m)^    X\(\w+, "(.*?)"', LAYER_H.read_text())
 SOURCE = 'TileSeedSource wms http://127.0.0.1:1/wms layers=a\n'
 STORE = 'TileSeedStore file /tiles\n'
 
@@ -455,8 +460,7 @@ GRIDS = [
 
 FORMATS = [
     (layer('!TileSeedFormat image/gif'),
-     "TileSeedFormat: format 'image/gif' is unknown, one of image/png, image/png8, "
-     'image/jpeg, image/webp, image/vnd.jpeg-png, image/vnd.jpeg-png8 is expected'),
+     f"TileSeedFormat: format 'image/gif' is unknown, one of {', '.join(MIMES)} is expected"),
     (layer('!TileSeedFormat image/png lossless=on'),
      'TileSeedFormat: lossless=on is for image/webp, not for image/png'),
     (layer('!TileSeedFormat image/jpeg lossless=off'),

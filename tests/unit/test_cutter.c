@@ -603,18 +603,17 @@ static void test_cutter__a_broken_answer_is_never_passed_on(void **state)
 static void test_cutter__what_is_no_picture_is_named(void **state)
 {
     static const struct {
-        const char *answer, *error;
+        const char *answer, *before, *behind; /* behind the list of what is read, in the sentence */
         size_t length;
     } cases[] = {
-        {"", "the answer is empty, expected a png, jpeg or webp", 0},
-        {"GIF89a..", "gif is not read: ask for image/png, image/jpeg or image/webp", 8},
-        {"RIFF\1\2\3\4WEBP", "webp is damaged: it is cut off", 12},
-        {"RIFF\1\2\3\4WAVE", "neither png, jpeg nor webp: it begins with the bytes 52 49 46 46",
-         12},
-        {"<?xml version='1.0'?>\n<ServiceExceptionReport version='1.1.1'/>",
-         "neither png, jpeg nor webp: it begins with the bytes 3c 3f 78 6d", 62},
-        {"\x89PNG", "neither png, jpeg nor webp: it begins with the bytes 89 50 4e 47", 4},
-        {"\xfe\0ab", "neither png, jpeg nor webp: it begins with the bytes fe 00 61 62", 4},
+        {"", "the answer is empty, expected a png, jpeg", "", 0},
+        {"GIF89a..", "gif is not read: ask for image/png, image/jpeg", "", 8},
+        {"RIFF\1\2\3\4WEBP", "webp is damaged", ": it is cut off", 12},
+        {"RIFF\1\2\3\4WAVE", "neither png, jpeg", ": it begins with the bytes 52 49 46 46", 12},
+        {"<?xml version='1.0'?>\n<ServiceExceptionReport version='1.1.1'/>", "neither png, jpeg",
+         ": it begins with the bytes 3c 3f 78 6d", 62},
+        {"\x89PNG", "neither png, jpeg", ": it begins with the bytes 89 50 4e 47", 4},
+        {"\xfe\0ab", "neither png, jpeg", ": it begins with the bytes fe 00 61 62", 4},
     };
 
     (void)state;
@@ -622,8 +621,11 @@ static void test_cutter__what_is_no_picture_is_named(void **state)
         file_t file = {exact_copy((const unsigned char *)cases[i].answer, cases[i].length),
                        cases[i].length};
 
-        assert_string_equal(open_file(file, 256, 256, "image/png", TSEED_PALETTE_AUTO),
-                            cases[i].error);
+        const char *error = open_file(file, 256, 256, "image/png", TSEED_PALETTE_AUTO);
+
+        assert_memory_equal(error, cases[i].before, strlen(cases[i].before));
+        assert_non_null(strstr(error, "webp"));
+        assert_string_equal(error + strlen(error) - strlen(cases[i].behind), cases[i].behind);
         free(file.data);
     }
 }
