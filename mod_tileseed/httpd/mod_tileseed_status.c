@@ -64,13 +64,15 @@ static const char *seeder_of(const tseed_board_t *board, apr_pool_t *pool)
                         : "standing by: no host works";
 }
 
-static void read_tasks(section_t *section, const tseed_board_t *board)
+static void read_tasks(section_t *section, const tseed_rest_t *rest)
 {
-    section->rows =
-        tseed_board_is_standby(board) ? NULL : tseed_board_list(board, NULL, 0, section->r->pool);
+    section->rows = tseed_board_is_standby(rest->board)
+                        ? NULL
+                        : tseed_board_list(rest->board, NULL, 0, section->r->pool);
     for (int i = 0; section->rows && i < section->rows->nelts; i++) {
-        const tseed_progress_t *progress = &APR_ARRAY_IDX(section->rows, i, tseed_row_t).progress;
+        tseed_progress_t *progress = &APR_ARRAY_IDX(section->rows, i, tseed_row_t).progress;
 
+        tseed_rest_replace_reason(rest, progress);
         if (progress->state == TSEED_RUNNING) {
             section->running++;
             section->rate += (double)progress->rate / 1000;
@@ -295,7 +297,7 @@ static int show_section(request_rec *r, int flags)
         return OK;
     }
     section.seeder = seeder_of(rest.board, r->pool);
-    read_tasks(&section, rest.board);
+    read_tasks(&section, &rest);
     read_quota(&section, &rest);
     read_upstreams(&section, rest.board);
     if (flags & AP_STATUS_SHORT) {

@@ -12,6 +12,7 @@ import pytest
 from ctl import run
 from quota import agrees, put
 from seeding import REST, SMALL_GRID, begin, done, ended, layer, seeder_of, stub, task, terminate
+from test_status import STATUS, values
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
@@ -417,7 +418,7 @@ def test_a_seeder_that_hangs(httpd, upstream, database):
 def test_a_parent_that_dies(httpd, upstream):
     """Children answer on without a seeder: tasks say what they wait for, and show no pace."""
     httpd.expect('AH00098')
-    start(httpd, REST + stub(upstream))
+    start(httpd, REST + STATUS + stub(upstream))
     upstream.always = Fault('delay', 0.1)
     number = begin(httpd, 'stub', zoomStop=6)
     wait_until(lambda: task(httpd, number)['tilesPerSecond'])
@@ -427,6 +428,7 @@ def test_a_parent_that_dies(httpd, upstream):
     found = task(httpd, number)
     assert (found['state'], found['reasonCode']) == ('RUNNING', 'HOST'), found
     assert found['tilesPerSecond'] is None and 'seeder has stopped' in found['reason'], found
+    assert values(httpd)['TileSeedTask[0]Reason'] == found['reason']
 
     def silence():
         """How long ago the seeder is said to have lived."""
