@@ -12,7 +12,7 @@
 #include "base/tseed_log.h"
 #include "board/tseed_traces.h"
 #include "books/tseed_jobs.h"
-#include "protocol/tseed_seed_request.h"
+#include "protocol/tseed_task_check.h"
 
 /* What all functions here use. */
 typedef struct {

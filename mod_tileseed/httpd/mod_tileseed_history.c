@@ -13,7 +13,7 @@
 #include "mod_tileseed_handlers.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
-#include "protocol/tseed_seed_request.h"
+#include "protocol/tseed_task_check.h"
 #include "protocol/tseed_task.h"
 
 /* Takes the progress of a task from its row on the board (NULL: it has none), which is ahead of the

@@ -47,6 +47,8 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_settings.h \
 	%D%/tseed_task.c \
 	%D%/tseed_task.h \
+	%D%/tseed_task_check.c \
+	%D%/tseed_task_check.h \
 	%D%/tseed_tile_address.c \
 	%D%/tseed_tile_address.h \
 	%D%/tseed_tms_document.c \

@@ -46,14 +46,4 @@ const char *tseed_seed_document_warning(const tseed_seed_document_t *document,
                                         const tseed_task_t *task, const tseed_tileset_t *tileset,
                                         apr_pool_t *pool);
 
-/* Whether a grid set is still as it was when the task was accepted. */
-int tseed_task_has_gridset(const tseed_task_t *task, const tseed_gridset_t *gridset,
-                           apr_pool_t *pool);
-
-/* Finds the tile set of an accepted task in today's configuration. NULL, or a sentence: the task
- * can't go on, because its layer, grid set, format, parameter filter or store is gone or has
- * changed. */
-const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *task,
-                               const tseed_catalog_t *catalog, apr_pool_t *pool);
-
 #endif

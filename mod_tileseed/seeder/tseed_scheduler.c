@@ -11,7 +11,7 @@
 #include "base/tseed_text.h"
 #include "board/tseed_traces.h"
 #include "books/tseed_jobs.h"
-#include "protocol/tseed_seed_request.h"
+#include "protocol/tseed_task_check.h"
 #include "seeder/tseed_lending.h"
 #include "seeder/tseed_task_queue.h"
 

@@ -14,7 +14,7 @@
 #include "board/tseed_counters.h"
 #include "board/tseed_traces.h"
 #include "books/tseed_jobs.h"
-#include "protocol/tseed_seed_request.h"
+#include "protocol/tseed_task_check.h"
 #include "seeder/tseed_task_queue.h"
 
 struct tseed_tasks_t {

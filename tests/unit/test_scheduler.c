@@ -11,7 +11,7 @@
 #define WITH_BOARD
 #include "board_memory.h"
 #include "flow_fixture.h"
-#include "protocol/tseed_seed_request.h"
+#include "protocol/tseed_task_check.h"
 #include "seeder/tseed_scheduler.h"
 
 #define TASKS 3

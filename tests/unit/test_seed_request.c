@@ -10,6 +10,7 @@
 
 #include "malformed_fixture.h"
 #include "protocol/tseed_seed_request.h"
+#include "protocol/tseed_task_check.h"
 #include "layers_fixture.h"
 
 #include "document_fixture.h" /* its pool is the name of parameters above */
