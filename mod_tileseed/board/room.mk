@@ -4,8 +4,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_board.c \
 	%D%/tseed_board.h \
 	%D%/tseed_board_blame.c \
-	%D%/tseed_board_host.c \
-	%D%/tseed_board_host.h \
 	%D%/tseed_board_judge.c \
 	%D%/tseed_board_layout.h \
 	%D%/tseed_board_validate.c \

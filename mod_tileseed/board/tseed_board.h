@@ -18,7 +18,7 @@
  *      +------------+
  *      | applied    |            seeder         applied_seq
  *      | quota      |            seeder         the quota configuration, a pair (tseed_pair.h)
- *      | host       |            seeder         which host works, a pair (tseed_board_host.h)
+ *      | host       |            seeder         which host works, a pair
  *      | gauges     |            seeder         the quota's and the upstreams' (tseed_gauges.h)
  *      | traces     |            seeder, workers  what jobs have found or removed (tseed_traces.h)
  *      | counters   |            all            what the metrics tell (tseed_counters.h)
@@ -50,6 +50,7 @@
 #include <apr_tables.h>
 
 #include "layer/tseed_layer.h"
+#include "protocol/tseed_host_document.h"
 #include "protocol/tseed_task.h"
 
 /* A process's view of the segment: private memory, which processes that are forked later inherit.
@@ -63,7 +64,7 @@ typedef enum {
     TSEED_SEEDER_LOCKED_OUT, /* another seeder holds the state directory */
     TSEED_SEEDER_NO_STATE,   /* the state database can't be used; see the log */
     TSEED_SEEDER_STOPPED,    /* left on request */
-    TSEED_SEEDER_STANDBY     /* another host works, tseed_board_host.h says which */
+    TSEED_SEEDER_STANDBY     /* another host works, tseed_board_host_get says which */
 } tseed_seeder_state_t;
 
 /* A slot's task, as readers get it. */
@@ -208,5 +209,29 @@ const char *tseed_board_validate(const tseed_board_t *board, apr_pool_t *pool);
  * fault, or NULL when there is no more fault. A slot that can't be right is free afterwards: the
  * database knows its task. Seeder, main thread, before it reads the slots. */
 const char *tseed_board_mend(tseed_board_t *board, apr_pool_t *pool);
+
+/* ---- the hosts that share the state database: which one works ----
+ *
+ * A seeder that has the database for itself says nothing.
+ */
+
+typedef struct {
+    int64_t tenure; /* of the seeder's role: what the board says of tasks is of that tenure; 0: the
+                     * database has one host */
+    char active[TSEED_HOST_NAME_MAX + 1]; /* who works; "": nobody, or nobody else can */
+} tseed_board_host_t;
+
+/* Says it. Seeder, main thread. */
+void tseed_board_host_set(tseed_board_t *board, const tseed_board_host_t *host);
+
+/* Reads what was said last; all 0 before. Any process and thread. */
+tseed_board_host_t tseed_board_host_get(const tseed_board_t *board);
+
+/* Whether this host stands by: it has no tasks on the board, and the database knows them all. Any
+ * process and thread. */
+int tseed_board_is_standby(const tseed_board_t *board);
+
+/* Forgets all tasks and traces on the board. Seeder, main thread. */
+void tseed_board_clear(tseed_board_t *board);
 
 #endif

@@ -6,7 +6,6 @@
 #define TSEED_BOARD_LAYOUT_H
 
 #include "board/tseed_board.h"
-#include "board/tseed_board_host.h"
 #include "board/tseed_counters_layout.h"
 #include "board/tseed_gauges.h"
 #include "board/tseed_pair.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/tseed_ascii.h"
-#include "board/tseed_board_host.h"
+#include "board/tseed_board.h"
 #include "board/tseed_gauges.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_handlers.h"

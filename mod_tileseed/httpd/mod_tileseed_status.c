@@ -13,7 +13,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
-#include "board/tseed_board_host.h"
+#include "board/tseed_board.h"
 #include "board/tseed_counters.h"
 #include "board/tseed_gauges.h"
 #include "mod_tileseed.h"

@@ -15,7 +15,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
-#include "board/tseed_board_host.h"
+#include "board/tseed_board.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_handlers.h"
 #include "mod_tileseed_reply.h"

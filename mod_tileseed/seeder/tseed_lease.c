@@ -20,7 +20,7 @@
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
 #include "base/tseed_thread.h"
-#include "board/tseed_board_host.h"
+#include "board/tseed_board.h"
 #include "seeder/tseed_host_file.h"
 #include "seeder/tseed_seeder.h"
 #include "seeder/tseed_silence.h"
