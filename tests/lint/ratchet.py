@@ -10,9 +10,9 @@ import re
 
 import lint
 
-ONE_CALLER = 332
+ONE_CALLER = 224
 ONLY_TESTS = 14
-FEATURES = {'prun': 19, 'deriv': 42, 'portion|relay|errand|lease': 71}
+FEATURES = {'prun': 17, 'deriv': 39, 'portion|relay|errand|lease': 69}
 
 PUBLIC = re.compile(r'(?m)^(?!static\b|typedef\b)[\w][\w\s*]*?\b(tseed_\w+)\s*\([^;{}]*\)\s*\{')
 
