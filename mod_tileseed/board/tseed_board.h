@@ -50,7 +50,7 @@
 #include <apr_tables.h>
 
 #include "layer/tseed_layer.h"
-#include "protocol/tseed_host_document.h"
+#include "protocol/tseed_lists.h"
 #include "protocol/tseed_task.h"
 
 /* A process's view of the segment: private memory, which processes that are forked later inherit.

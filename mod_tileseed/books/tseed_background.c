@@ -8,7 +8,7 @@
 
 #include "base/tseed_clock.h"
 #include "layer/tseed_page.h"
-#include "protocol/tseed_answer.h"
+#include "protocol/tseed_parameters.h"
 
 #define IDLE (60 * APR_USEC_PER_SEC)
 /* The most idle runs, because each has files open. Beyond that number the run that was used longest

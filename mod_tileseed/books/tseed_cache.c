@@ -14,7 +14,7 @@
 
 #include "books/tseed_usage_status.h"
 #include "layer/tseed_place.h"
-#include "protocol/tseed_answer.h"
+#include "protocol/tseed_parameters.h"
 #include "state/tseed_books.h"
 #include "state/tseed_origin_rows.h"
 #include "store/tseed_store.h"

@@ -12,8 +12,7 @@
 
 #include "base/tseed_log.h"
 #include "layer/tseed_tileset.h"
-#include "protocol/tseed_answer.h"
-#include "protocol/tseed_properties.h"
+#include "protocol/tseed_parameters.h"
 #include "store/tseed_store.h"
 
 #define HASHES_SAID 8

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "protocol/tseed_node.h"
+#include "protocol/tseed_document.h"
 #include "tiling/tseed_gridset.h"
 
 typedef enum {

@@ -14,7 +14,7 @@
 #include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "ctl/tseed_ctl.h"
-#include "protocol/tseed_escape.h"
+#include "protocol/tseed_write.h"
 
 #define NAGIOS_UNKNOWN 3 /* the exit code of check when it could not ask */
 #define COLUMNS_USUAL  80

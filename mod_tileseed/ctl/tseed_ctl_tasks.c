@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "ctl/tseed_ctl.h"
-#include "protocol/tseed_escape.h"
+#include "protocol/tseed_write.h"
 #include "protocol/tseed_task.h"
 #include "tiling/tseed_range.h"
 

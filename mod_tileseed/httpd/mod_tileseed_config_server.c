@@ -16,7 +16,7 @@
 #include "mod_tileseed.h"
 #include "mod_tileseed_draft.h"
 #include "mod_tileseed_dump.h"
-#include "protocol/tseed_host_document.h"
+#include "protocol/tseed_lists.h"
 #include "state/tseed_conninfo.h"
 
 #ifndef TSEED_STATE_DIR

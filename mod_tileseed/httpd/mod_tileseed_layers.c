@@ -20,7 +20,7 @@
 #include "protocol/tseed_coverage.h"
 #include "protocol/tseed_estimate.h"
 #include "protocol/tseed_form.h"
-#include "protocol/tseed_layers_document.h"
+#include "protocol/tseed_lists.h"
 #include "protocol/tseed_seed_request.h"
 #include "quota/tseed_heat.h"
 #include "savings/tseed_known.h"

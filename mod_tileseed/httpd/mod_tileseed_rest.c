@@ -20,8 +20,8 @@
 #include "mod_tileseed_config.h"
 #include "mod_tileseed_handlers.h"
 #include "mod_tileseed_reply.h"
-#include "protocol/tseed_escape.h"
-#include "protocol/tseed_query.h"
+#include "protocol/tseed_route.h"
+#include "protocol/tseed_write.h"
 
 APLOG_USE_MODULE(tileseed);
 

@@ -13,7 +13,7 @@
 #include <httpd.h>
 
 #include "mod_tileseed_config.h"
-#include "protocol/tseed_tile_address.h"
+#include "protocol/tseed_service.h"
 
 /* The service in whose words a refusal is written. */
 typedef enum { TSEED_SERVICE_PLAIN, TSEED_SERVICE_WMTS, TSEED_SERVICE_WMS } tseed_tile_service_t;

@@ -9,8 +9,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_coverage.h \
 	%D%/tseed_document.c \
 	%D%/tseed_document.h \
-	%D%/tseed_escape.c \
-	%D%/tseed_escape.h \
 	%D%/tseed_estimate.c \
 	%D%/tseed_estimate.h \
 	%D%/tseed_exposition.c \
@@ -18,23 +16,15 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_form.c \
 	%D%/tseed_form.h \
 	%D%/tseed_gauge.h \
-	%D%/tseed_host_document.c \
-	%D%/tseed_host_document.h \
 	%D%/tseed_json.c \
-	%D%/tseed_json_write.c \
-	%D%/tseed_json_write.h \
-	%D%/tseed_layers_document.c \
-	%D%/tseed_layers_document.h \
+	%D%/tseed_lists.c \
+	%D%/tseed_lists.h \
 	%D%/tseed_members.c \
 	%D%/tseed_members.h \
 	%D%/tseed_metrics.c \
 	%D%/tseed_metrics.h \
-	%D%/tseed_node.c \
-	%D%/tseed_node.h \
-	%D%/tseed_properties.c \
-	%D%/tseed_properties.h \
-	%D%/tseed_query.c \
-	%D%/tseed_query.h \
+	%D%/tseed_parameters.c \
+	%D%/tseed_parameters.h \
 	%D%/tseed_quota_config.c \
 	%D%/tseed_quota_config.h \
 	%D%/tseed_route.c \
@@ -43,6 +33,7 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_seed_request.c \
 	%D%/tseed_seed_request.h \
 	%D%/tseed_seed_warning.c \
+	%D%/tseed_service.c \
 	%D%/tseed_service.h \
 	%D%/tseed_settings.h \
 	%D%/tseed_task.c \
@@ -50,11 +41,8 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_task_check.c \
 	%D%/tseed_task_check.h \
 	%D%/tseed_tile_address.c \
-	%D%/tseed_tile_address.h \
-	%D%/tseed_tms_document.c \
 	%D%/tseed_usage.c \
 	%D%/tseed_usage.h \
-	%D%/tseed_wms_document.c \
 	%D%/tseed_wmts_document.c \
-	%D%/tseed_xml_write.c \
-	%D%/tseed_xml_write.h
+	%D%/tseed_write.c \
+	%D%/tseed_write.h

@@ -9,7 +9,8 @@
 
 #include "base/tseed_text.h"
 #include "protocol/tseed_document.h"
-#include "protocol/tseed_json_write.h"
+#include "protocol/tseed_parameters.h"
+#include "protocol/tseed_write.h"
 
 #define I64 "%" APR_INT64_T_FMT
 
@@ -595,34 +596,4 @@ const char *tseed_upstreams_document(const apr_array_header_t *upstreams,
 
     add_upstreams(&json, upstreams, now);
     return tseed_json_end(&json);
-}
-
-/* ---- parameters ---- */
-
-const char *tseed_parameters_save(const apr_table_t *parameters, apr_pool_t *pool)
-{
-    const apr_array_header_t *entries = apr_table_elts(parameters);
-    tseed_json_t json = tseed_json_begin(pool);
-
-    for (int i = 0; i < entries->nelts; i++) {
-        const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
-
-        tseed_json_text(&json, entry->key, entry->val);
-    }
-    return tseed_json_end(&json);
-}
-
-apr_table_t *tseed_parameters_load(const char *saved, apr_pool_t *pool)
-{
-    const char *document = apr_pstrcat(pool, "{\"parameters\":", saved, "}", NULL);
-    apr_table_t *parameters = apr_table_make(pool, 4);
-    tseed_node_t *root;
-
-    if (tseed_document_read(&root, TSEED_BODY_JSON, document, strlen(document), pool) != NULL) {
-        return NULL;
-    }
-    for (const tseed_node_t *node = root->children; node; node = node->next) {
-        apr_table_addn(parameters, node->name, node->text);
-    }
-    return parameters;
 }

@@ -112,10 +112,4 @@ const char *tseed_overview_document(const tseed_overview_t *overview, apr_pool_t
 const char *tseed_upstreams_document(const apr_array_header_t *upstreams,
                                      const tseed_overview_now_t *now, apr_pool_t *pool);
 
-/* ---- parameters ---- */
-
-/* Parameters as the JSON object that the database keeps, and back (NULL when it is not one). */
-const char *tseed_parameters_save(const apr_table_t *parameters, apr_pool_t *pool);
-apr_table_t *tseed_parameters_load(const char *saved, apr_pool_t *pool);
-
 #endif

@@ -10,7 +10,7 @@
 #include "base/tseed_text.h"
 #include "layer/tseed_page.h"
 #include "protocol/tseed_form.h"
-#include "protocol/tseed_json_write.h"
+#include "protocol/tseed_write.h"
 
 #define CELLS_USUAL 64
 #define NUMBER_MOST 24 /* letters that a number and its comma take */

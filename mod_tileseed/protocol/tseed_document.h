@@ -18,13 +18,11 @@
 #include <apr_pools.h>
 #include <stddef.h>
 
-#include "protocol/tseed_escape.h"
-#include "protocol/tseed_node.h"
+#include "protocol/tseed_members.h"
+#include "protocol/tseed_write.h"
 
 /* Deepest nesting of elements, or of braces and brackets. */
 #define TSEED_DOCUMENT_DEPTH 16
-
-typedef enum { TSEED_BODY_XML, TSEED_BODY_JSON } tseed_format_of_body_t;
 
 /* Readies the XML library; once a process, before its second thread. */
 void tseed_document_init(void);

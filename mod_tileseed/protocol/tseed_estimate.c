@@ -9,8 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "protocol/tseed_json_write.h"
-#include "protocol/tseed_xml_write.h"
+#include "protocol/tseed_write.h"
 
 #define I64 "%" APR_INT64_T_FMT
 
@@ -200,39 +199,13 @@ void tseed_estimate_make(tseed_estimate_t *estimate, tseed_task_type_t type,
 
 /* ---- document ---- */
 
-/* Where members go, and in which format. */
-typedef struct {
-    tseed_format_of_body_t format;
-    tseed_json_t json;
-    tseed_xml_t xml;
-} writer_t;
-
-static void add_raw(writer_t *writer, const char *name, const char *value)
+static void add_count(tseed_either_t *writer, const char *name, int64_t count)
 {
-    if (writer->format == TSEED_BODY_JSON) {
-        tseed_json_raw(&writer->json, name, value);
-    } else if (value) {
-        tseed_xml_put(&writer->xml, "  <%s>%s</%s>\n", name, value, name);
-    } else {
-        tseed_xml_put(&writer->xml, "  <%s/>\n", name);
-    }
+    tseed_either_raw(writer, name, count < 0 ? NULL : apr_psprintf(writer->json.pool, I64, count));
 }
 
-static void add_text(writer_t *writer, const char *name, const char *text)
-{
-    if (writer->format == TSEED_BODY_JSON) {
-        tseed_json_text(&writer->json, name, text);
-    } else {
-        add_raw(writer, name, text ? tseed_escape_xml(text, writer->xml.pool) : NULL);
-    }
-}
-
-static void add_count(writer_t *writer, const char *name, int64_t count)
-{
-    add_raw(writer, name, count < 0 ? NULL : apr_psprintf(writer->json.pool, I64, count));
-}
-
-static const char *write_range(const writer_t *writer, const tseed_interval_t *range, int digits)
+static const char *write_range(const tseed_either_t *writer, const tseed_interval_t *range,
+                               int digits)
 {
     return apr_psprintf(writer->json.pool,
                         writer->format == TSEED_BODY_JSON
@@ -241,32 +214,33 @@ static const char *write_range(const writer_t *writer, const tseed_interval_t *r
                         digits, range->expected, digits, range->low, digits, range->high);
 }
 
-static void add_range(writer_t *writer, const char *name, const tseed_interval_t *range, int digits)
+static void add_range(tseed_either_t *writer, const char *name, const tseed_interval_t *range,
+                      int digits)
 {
-    add_raw(writer, name, range->known ? write_range(writer, range, digits) : NULL);
+    tseed_either_raw(writer, name, range->known ? write_range(writer, range, digits) : NULL);
 }
 
-static void add_members(writer_t *writer, const tseed_estimate_t *estimate,
+static void add_members(tseed_either_t *writer, const tseed_estimate_t *estimate,
                         const tseed_task_t *task)
 {
-    add_text(writer, "layer", task->layer);
-    add_text(writer, "gridSetId", task->gridset);
-    add_text(writer, "format", task->format);
-    add_text(writer, "type", tseed_task_type_name(task->type));
+    tseed_either_text(writer, "layer", task->layer);
+    tseed_either_text(writer, "gridSetId", task->gridset);
+    tseed_either_text(writer, "format", task->format);
+    tseed_either_text(writer, "type", tseed_task_type_name(task->type));
     add_count(writer, "tiles", estimate->tiles);
     add_count(writer, "metatiles", estimate->metatiles);
     add_count(writer, "tilesPresent", estimate->present);
     add_count(writer, "tilesPruned", estimate->spared);
-    add_text(writer, "presentBy",
-             estimate->present < 0 ? NULL
-             : estimate->counted   ? "count"
-                                   : "sample");
+    tseed_either_text(writer, "presentBy",
+                      estimate->present < 0 ? NULL
+                      : estimate->counted   ? "count"
+                                            : "sample");
     add_count(writer, "tilesToMake", estimate->to_make);
     add_range(writer, "bytes", &estimate->bytes, 0);
     add_range(writer, "seconds", &estimate->seconds, 1);
     add_count(writer, "measuredTiles", estimate->measured_tiles);
     add_count(writer, "free", estimate->free_in ? estimate->free : -1);
-    add_text(writer, "freeIn", estimate->free_in);
+    tseed_either_text(writer, "freeIn", estimate->free_in);
 }
 
 void tseed_estimate_free(tseed_estimate_t *estimate, const tseed_quota_rule_t *rule,
@@ -288,16 +262,10 @@ void tseed_estimate_free(tseed_estimate_t *estimate, const tseed_quota_rule_t *r
 const char *tseed_estimate_write(const tseed_estimate_t *estimate, const tseed_task_t *task,
                                  tseed_format_of_body_t format, apr_pool_t *pool)
 {
-    writer_t writer = {format, tseed_json_begin(pool), tseed_xml_begin(pool)};
+    tseed_either_t writer = tseed_either_begin(format, pool);
 
-    if (format == TSEED_BODY_JSON) {
-        tseed_json_open(&writer.json, "estimate", '{');
-        add_members(&writer, estimate, task);
-        tseed_json_close(&writer.json, '}');
-        return tseed_json_end(&writer.json);
-    }
-    tseed_xml_put(&writer.xml, "<estimate>\n");
+    tseed_either_open(&writer, "estimate", "estimate", '{');
     add_members(&writer, estimate, task);
-    tseed_xml_put(&writer.xml, "</estimate>\n");
-    return tseed_xml_end(&writer.xml);
+    tseed_either_close(&writer, "estimate", '}');
+    return tseed_either_end(&writer);
 }

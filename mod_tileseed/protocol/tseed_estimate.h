@@ -36,7 +36,7 @@ typedef struct {
     int64_t tiles;   /* exact */
     int64_t looked;  /* tiles that were looked at, … */
     int64_t found;   /* … those of them that exist, … */
-    int64_t spared; /* … and those that are taken to be of the colour above them */
+    int64_t spared;  /* … and those that are taken to be of the colour above them */
     int64_t samples; /* metatiles that were looked at */
 } tseed_demand_t;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Members of a request that the module does not know: the ones that could narrow the request are
- * refused, others are noted.
+/* Nodes, the tree that a document of either format is read into (tseed_document.h), and members of
+ * a request that the module does not know: the ones that could narrow the request are refused,
+ * others are noted.
  *
  * The rule: a request never comes to mean more than it says. A task that ignored `zoomstop` would
  * seed every level, a truncate that ignored `boundingBox` would remove everything. So a name is
@@ -16,7 +17,43 @@
 #ifndef TSEED_MEMBERS_H
 #define TSEED_MEMBERS_H
 
-#include "protocol/tseed_node.h"
+#include <apr_pools.h>
+
+/* ---- nodes; a tree lives in one pool ---- */
+
+typedef struct tseed_node_t {
+    const char *name; /* local name, without prefix */
+    const char *text; /* as it was sent, in UTF-8; "" when there are children */
+    int is_null;      /* JSON null; its text is "null" */
+    int is_compound;  /* JSON: an entry of a list, or an attribute with more than a text */
+    int is_mixed;     /* there is text beside the children, which is dropped */
+    int line;         /* from 1; XML: white space before the document not counted */
+    struct tseed_node_t *children, *next;
+    struct tseed_node_t *attributes; /* but for class, and those of XML itself and of XML Schema */
+} tseed_node_t;
+
+/* An empty node, in `pool`, which the name outlives. For the readers. */
+tseed_node_t *tseed_node_create(const char *name, int line, apr_pool_t *pool);
+
+/* Adds an attribute to a node and returns it; NULL: it is one that never says what is wanted.
+ * `name`, which may have a prefix, and `text` live as long as the node, which is in `pool`. For the
+ * readers. */
+tseed_node_t *tseed_node_add_attribute(tseed_node_t *node, const char *name, const char *text,
+                                       apr_pool_t *pool);
+
+/* First child of that name, or NULL. */
+const tseed_node_t *tseed_node_find(const tseed_node_t *parent, const char *name);
+
+/* The text without white space around it, in `pool`; "" for null. */
+const char *tseed_node_trimmed(const tseed_node_t *node, apr_pool_t *pool);
+
+/* Whether there is nothing in it: no children, no text, or null. */
+int tseed_node_is_empty(const tseed_node_t *node);
+
+/* Whether nothing is said anywhere in it, nor in its attributes. */
+int tseed_node_is_blank(const tseed_node_t *node);
+
+/* ---- names ---- */
 
 /* The known name that `name` is meant to be. Case, `-` and `_` do not count. A known name of up to
  * four letters may differ in one letter, a longer one in two. A letter that was added or left out

@@ -11,9 +11,8 @@
 #include <apr_strings.h>
 
 #include "base/tseed_text.h"
-#include "protocol/tseed_json_write.h"
+#include "protocol/tseed_write.h"
 #include "protocol/tseed_members.h"
-#include "protocol/tseed_xml_write.h"
 
 #define QUOTE_MAX 200 /* of a submitted value in a message */
 
@@ -90,119 +89,67 @@ static const struct {
 };
 #define MEMBERS (sizeof(members) / sizeof(members[0]))
 
-/* ---- the document: one walk, two formats ---- */
+/* ---- the document ---- */
 
-typedef struct {
-    tseed_format_of_body_t format;
-    int depth; /* XML: of indentation */
-    tseed_json_t json;
-    tseed_xml_t xml;
-} writer_t;
-
-/* A line of XML, indented. */
-static void put_line(writer_t *writer, const char *line)
+static void put_quota(tseed_either_t *writer, const char *name, const tseed_quota_t *quota)
 {
-    tseed_xml_put(&writer->xml, "%*s%s\n", 2 * writer->depth, "", line);
+    tseed_either_open(writer, name, name, '{');
+    tseed_either_text(writer, "value", quota->value);
+    tseed_either_text(writer, "units", quota->units);
+    tseed_either_close(writer, name, '}');
 }
 
-/* Opens an element that is an object or a list in JSON, with the name `json_name` (NULL: an entry
- * of a list). */
-static void open_part(writer_t *writer, const char *name, const char *json_name, char mark)
+static void put_layer_quota(tseed_either_t *writer, const tseed_layer_quota_t *entry)
 {
-    if (writer->format == TSEED_BODY_JSON) {
-        tseed_json_open(&writer->json, json_name, mark);
-        return;
-    }
-    put_line(writer, apr_pstrcat(writer->xml.pool, "<", name, ">", NULL));
-    writer->depth++;
-}
-
-static void close_part(writer_t *writer, const char *name, char mark)
-{
-    if (writer->format == TSEED_BODY_JSON) {
-        tseed_json_close(&writer->json, mark);
-        return;
-    }
-    writer->depth--;
-    put_line(writer, apr_pstrcat(writer->xml.pool, "</", name, ">", NULL));
-}
-
-/* A member whose text is already what the format wants. */
-static void put_member(writer_t *writer, const char *name, const char *text)
-{
-    if (writer->format == TSEED_BODY_JSON) {
-        tseed_json_raw(&writer->json, name, text);
-        return;
-    }
-    put_line(writer, apr_pstrcat(writer->xml.pool, "<", name, ">", text, "</", name, ">", NULL));
-}
-
-static void put_text(writer_t *writer, const char *name, const char *text)
-{
-    put_member(writer, name,
-               writer->format == TSEED_BODY_JSON ? tseed_escape_json(text, writer->json.pool)
-                                                 : tseed_escape_xml(text, writer->xml.pool));
-}
-
-static void put_quota(writer_t *writer, const char *name, const tseed_quota_t *quota)
-{
-    open_part(writer, name, name, '{');
-    put_text(writer, "value", quota->value);
-    put_text(writer, "units", quota->units);
-    close_part(writer, name, '}');
-}
-
-static void put_layer_quota(writer_t *writer, const tseed_layer_quota_t *entry)
-{
-    open_part(writer, "LayerQuota", NULL, '{');
-    put_text(writer, "layer", entry->layer);
+    tseed_either_open(writer, "LayerQuota", NULL, '{');
+    tseed_either_text(writer, "layer", entry->layer);
     if (entry->has_policy) {
-        put_text(writer, "expirationPolicyName", tseed_policy_name(entry->policy));
+        tseed_either_text(writer, "expirationPolicyName", tseed_policy_name(entry->policy));
     }
     put_quota(writer, "quota", &entry->quota);
-    close_part(writer, "LayerQuota", '}');
+    tseed_either_close(writer, "LayerQuota", '}');
 }
 
 /* An empty list is always there in XML, in JSON only if somebody wants to see that it is empty. */
-static void put_layer_quotas(writer_t *writer, const char *name, const apr_array_header_t *layers,
-                             int after_put)
+static void put_layer_quotas(tseed_either_t *writer, const char *name,
+                             const apr_array_header_t *layers, int after_put)
 {
     if (layers->nelts > 0) {
-        open_part(writer, name, name, '[');
+        tseed_either_open(writer, name, name, '[');
         for (int i = 0; i < layers->nelts; i++) {
             put_layer_quota(writer, &APR_ARRAY_IDX(layers, i, tseed_layer_quota_t));
         }
-        close_part(writer, name, ']');
+        tseed_either_close(writer, name, ']');
     } else if (writer->format == TSEED_BODY_XML) {
-        put_line(writer, apr_pstrcat(writer->xml.pool, "<", name, "/>", NULL));
+        tseed_either_raw(writer, name, NULL);
     } else if (after_put) {
-        put_member(writer, name, "[]");
+        tseed_either_raw(writer, name, "[]");
     }
 }
 
 const char *tseed_quota_config_write(const tseed_quota_config_t *config, const char *root,
                                      tseed_format_of_body_t format, int after_put, apr_pool_t *pool)
 {
-    writer_t writer = {format, 0, tseed_json_begin(pool), tseed_xml_begin(pool)};
+    tseed_either_t writer = tseed_either_begin(format, pool);
 
-    open_part(&writer, root, root, '{');
+    tseed_either_open(&writer, root, root, '{');
     for (size_t i = 0; i < MEMBERS; i++) {
         const void *from = (const char *)config + members[i].offset;
         const char *name = members[i].name;
 
         switch (members[i].kind) {
         case FLAG:
-            put_member(&writer, name, *(const int *)from ? "true" : "false");
+            tseed_either_raw(&writer, name, *(const int *)from ? "true" : "false");
             break;
         case INTEGER:
-            put_member(&writer, name,
-                       apr_psprintf(pool, "%" APR_INT64_T_FMT, *(const int64_t *)from));
+            tseed_either_raw(&writer, name,
+                             apr_psprintf(pool, "%" APR_INT64_T_FMT, *(const int64_t *)from));
             break;
         case TIMES:
-            put_text(&writer, name, *(const char *const *)from);
+            tseed_either_text(&writer, name, *(const char *const *)from);
             break;
         case POLICY:
-            put_text(&writer, name, tseed_policy_name(*(const tseed_policy_t *)from));
+            tseed_either_text(&writer, name, tseed_policy_name(*(const tseed_policy_t *)from));
             break;
         case QUOTA:
             put_quota(&writer, name, from);
@@ -211,11 +158,8 @@ const char *tseed_quota_config_write(const tseed_quota_config_t *config, const c
             put_layer_quotas(&writer, name, config->layers, after_put);
         }
     }
-    close_part(&writer, root, '}');
-    if (format == TSEED_BODY_XML) {
-        return tseed_xml_end(&writer.xml);
-    }
-    return tseed_json_end(&writer.json);
+    tseed_either_close(&writer, root, '}');
+    return tseed_either_end(&writer);
 }
 
 const char *tseed_quota_config_save(const tseed_quota_config_t *config, apr_pool_t *pool)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Addresses of tiles: one row a form, a reader for each of its segments. */
-#include "protocol/tseed_tile_address.h"
+#include "protocol/tseed_service.h"
 
 #include <string.h>
 

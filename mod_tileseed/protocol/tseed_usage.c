@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
-#include "protocol/tseed_answer.h"
+#include "protocol/tseed_parameters.h"
 #include "protocol/tseed_form.h"
-#include "protocol/tseed_json_write.h"
+#include "protocol/tseed_write.h"
 #include "tiling/tseed_range.h"
 
 /* ---- status ---- */

@@ -12,7 +12,7 @@
 #define TSEED_USAGE_H
 
 #include "layer/tseed_page.h"
-#include "protocol/tseed_query.h"
+#include "protocol/tseed_route.h"
 #include "protocol/tseed_settings.h"
 
 /* Names of the database's notes: the status; the reconcile that was asked for last, the time of the
@@ -110,7 +110,7 @@ typedef struct {
     tseed_failure_query_t from; /* by the first tiles of pages */
 } tseed_usage_query_t;
 
-/* As in tseed_query.h. */
+/* As in tseed_route.h. */
 const char *tseed_usage_query_read(tseed_usage_query_t *query, const char *text, apr_pool_t *pool);
 
 /* Of the address of one tile set: ?tiles=keep|remove, keep if there is none. As above. */

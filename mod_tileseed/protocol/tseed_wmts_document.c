@@ -10,8 +10,7 @@
 #include <apr_strings.h>
 
 #include "base/tseed_text.h"
-#include "protocol/tseed_escape.h"
-#include "protocol/tseed_xml_write.h"
+#include "protocol/tseed_write.h"
 
 /* The tile matrix sets of a WMTS document, and how layers refer to them. Private to the document.
  *

@@ -24,7 +24,7 @@
 #ifndef TSEED_HOSTS_H
 #define TSEED_HOSTS_H
 
-#include "protocol/tseed_host_document.h"
+#include "protocol/tseed_lists.h"
 #include "state/tseed_state.h"
 #include "state/tseed_statements.h"
 

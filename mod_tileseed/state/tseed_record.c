@@ -15,6 +15,7 @@
 #include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "protocol/tseed_answer.h"
+#include "protocol/tseed_parameters.h"
 
 #define DIGITS_OF_WORD 16
 #define WINDOW_WORDS   (TSEED_WINDOW / 64)

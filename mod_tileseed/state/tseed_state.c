@@ -10,6 +10,7 @@
 
 #include "base/tseed_log.h"
 #include "protocol/tseed_answer.h"
+#include "protocol/tseed_parameters.h"
 #include "state/tseed_pgsql.h"
 #include "state/tseed_record.h"
 #include "state/tseed_sqlite.h"

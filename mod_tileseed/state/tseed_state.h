@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 
 #include "protocol/tseed_estimate.h"
-#include "protocol/tseed_query.h"
+#include "protocol/tseed_route.h"
 #include "protocol/tseed_settings.h"
 #include "protocol/tseed_task.h"
 #include "tiling/tseed_positions.h"

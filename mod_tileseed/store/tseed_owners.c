@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "layer/tseed_place.h"
-#include "protocol/tseed_answer.h"
+#include "protocol/tseed_parameters.h"
 #include "store/tseed_layout.h"
 #include "store/tseed_store.h"
 

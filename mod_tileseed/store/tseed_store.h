@@ -227,7 +227,7 @@ apr_status_t tseed_store_purge(_Atomic int64_t *removed, const char *root, unsig
 apr_status_t tseed_store_hashes(apr_array_header_t **hashes, const tseed_tileset_t *tileset,
                                 apr_pool_t *pool);
 
-/* The file in which GeoWebCache says what a hash stands for (tseed_properties.h), in `pool`; NULL:
+/* The file in which GeoWebCache says what a hash stands for (tseed_parameters.h), in `pool`; NULL:
  * there is none that can be read. */
 const char *tseed_store_hash_file(const tseed_tileset_t *tileset, const char *hash,
                                   apr_pool_t *pool);

@@ -5,7 +5,7 @@
 #include <apr_hash.h>
 #include <string.h>
 
-#include "protocol/tseed_tile_address.h"
+#include "protocol/tseed_service.h"
 #include "store/tseed_atlas.h"
 #include "target.h"
 

@@ -12,6 +12,7 @@
 #include "protocol/tseed_answer.h"
 
 #include "document_fixture.h" /* its pool is the name of parameters above */
+#include "protocol/tseed_parameters.h"
 
 #define STARTED INT64_C(1795253400000000) /* 2026-11-21T09:30:00Z, by date -d */
 

@@ -11,7 +11,7 @@
 
 #include <apr_strings.h>
 
-#include "protocol/tseed_host_document.h"
+#include "protocol/tseed_lists.h"
 
 #include "document_fixture.h"
 

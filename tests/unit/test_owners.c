@@ -10,7 +10,7 @@
 #include <apr_strings.h>
 
 #include "layer/tseed_place.h"
-#include "protocol/tseed_answer.h"
+#include "protocol/tseed_parameters.h"
 #include "store/tseed_owners.h"
 
 #include "pool_fixture.h"

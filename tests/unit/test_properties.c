@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "protocol/tseed_properties.h"
+#include "protocol/tseed_parameters.h"
 
 #include "pool_fixture.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "protocol/tseed_query.h"
+#include "protocol/tseed_route.h"
 
 #include "pool_fixture.h"
 

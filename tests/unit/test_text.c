@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
-#include "protocol/tseed_escape.h"
+#include "protocol/tseed_write.h"
 
 #define ELLIPSIS "\xE2\x80\xA6"
 

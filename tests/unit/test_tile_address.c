@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "protocol/tseed_tile_address.h"
+#include "protocol/tseed_service.h"
 #include <apr_tables.h>
 
 static void assert_piece(tseed_piece_t piece, const char *expected)

@@ -9,7 +9,7 @@
 
 #include "layers_fixture.h"
 #include "pool_fixture.h"
-#include "protocol/tseed_xml_write.h"
+#include "protocol/tseed_write.h"
 
 /* A layer in two grid sets of EPSG:3857, one of them with another of its codes, and in EPSG:4326
  * with a part of the world only. */
