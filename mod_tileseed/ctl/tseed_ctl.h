@@ -36,7 +36,7 @@ typedef enum {
 /* ---- the command line (tseed_ctl_options.c) ---- */
 
 typedef struct {
-    int place; /* in the list of all verbs */
+    int place; /* in the list of all verbs, from 1 without a gap */
     const char *name;
     const char *arguments; /* for people: "LAYER"; in brackets: none will do; "...": one or more */
     const char *help;
@@ -213,7 +213,7 @@ const char *tseed_ctl_segment(const char *name);
 /* A share: "61.3 %". It is cut and not rounded, so that 100.0 % means all. */
 const char *tseed_ctl_share(int64_t part, int64_t whole);
 
-/* A text by a template, which takes members of an object. The second prints it.
+/* A text by a template, which takes members of an object.
  *
  *     {name}  {list.name}     its text; a list as "a, b", an object as "NAME=VALUE, ..."
  *     {name|-}                `-` when it is absent or null, else `?`
@@ -224,7 +224,6 @@ const char *tseed_ctl_share(int64_t part, int64_t whole);
  *     {names*{name} {other}}  a template for each entry of a list
  *     [, {name} made]         left out when the member is absent or "" */
 const char *tseed_ctl_fill(json_object *object, const char *template);
-void tseed_ctl_show(json_object *object, const char *template);
 
 /* Prints a list as a table, or `empty` for an empty one. A column is two texts, a heading ("SIZE>":
  * set to the right) and a template for each entry; NULL ends them. */

@@ -218,16 +218,11 @@ static void judge(tseed_ctl_answer_t *answer)
 
 /* ---- a request ---- */
 
-/* One request under way. */
-typedef struct {
-    tseed_ctl_answer_t *answer;
-    size_t headers; /* bytes of headers and trailers so far */
-} transfer_t;
+static size_t header_bytes; /* of the headers and trailers of the request under way */
 
 static size_t take_header(char *line, size_t size, size_t count, void *baton)
 {
-    transfer_t *transfer = baton;
-    tseed_ctl_answer_t *answer = transfer->answer;
+    tseed_ctl_answer_t *answer = baton;
     const struct {
         const char *name, **to;
     } wanted[] = {{"Content-Type:", &answer->type},
@@ -235,8 +230,8 @@ static size_t take_header(char *line, size_t size, size_t count, void *baton)
                   {"TileSeed-Warning:", &answer->warning},
                   {"Location:", &answer->redirect}};
 
-    transfer->headers += size * count;
-    if (transfer->headers > TSEED_HEADERS_MOST) {
+    header_bytes += size * count;
+    if (header_bytes > TSEED_HEADERS_MOST) {
         return 0; /* ends the transfer with CURLE_WRITE_ERROR */
     }
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
@@ -252,7 +247,7 @@ static size_t take_header(char *line, size_t size, size_t count, void *baton)
 /* libcurl asks whether to go on: at each piece of the answer, and about once a second. */
 static int look(void *baton, curl_off_t all, curl_off_t length, curl_off_t c, curl_off_t d)
 {
-    tseed_ctl_answer_t *answer = ((transfer_t *)baton)->answer;
+    tseed_ctl_answer_t *answer = baton;
 
     (void)all, (void)c, (void)d;
     if (tseed_ctl_interrupted(0)) {
@@ -311,15 +306,15 @@ static struct curl_slist *set_request(const tseed_ctl_request_t *request)
 /* Sends the request. The body of the answer is written to a stream. */
 static void perform(tseed_ctl_answer_t *answer, FILE *body)
 {
-    transfer_t transfer = {.answer = answer};
     char error[CURL_ERROR_SIZE] = "";
     long status = 0, sent = 0;
     CURLcode code;
 
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
-    curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer);
-    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &transfer);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, answer);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, answer);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, error);
+    header_bytes = 0;
     code = curl_easy_perform(curl);
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);

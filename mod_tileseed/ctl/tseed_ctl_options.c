@@ -194,12 +194,12 @@ static const row_t *find_row(int key)
     return NULL;
 }
 
-/* The verb of that index, of all files; NULL: there are no more. */
-static const tseed_ctl_verb_t *verb_at(int index)
+/* The verb of that place, of all files; NULL: there are no more. */
+static const tseed_ctl_verb_t *verb_at(int place)
 {
     for (const tseed_ctl_verb_t *const *file = tseed_ctl.verbs; *file; file++) {
         for (const tseed_ctl_verb_t *verb = *file; verb->name; verb++) {
-            if (index-- == 0) {
+            if (verb->place == place) {
                 return verb;
             }
         }
@@ -311,7 +311,7 @@ const char *tseed_ctl_options_read(int count, const char *const *words)
                               .parameters = apr_table_make(pool, 2)};
     at = read_words(&problem, count + 1, argv);
     if (!problem && at <= count) {
-        for (int i = 0; (tseed_ctl.verb = verb_at(i)) && strcmp(tseed_ctl.verb->name, argv[at]);) {
+        for (int i = 1; (tseed_ctl.verb = verb_at(i)) && strcmp(tseed_ctl.verb->name, argv[at]);) {
             i++;
         }
         if (!tseed_ctl.verb) {
@@ -505,7 +505,7 @@ static int print_options(const tseed_ctl_verb_t *verb, int are_common)
 
 void tseed_ctl_help(const tseed_ctl_verb_t *verb)
 {
-    struct argp_option list[VERBS_MAX + 1] = {{0}};
+    struct argp_option list[VERBS_MAX] = {{0}};
 
     if (verb) {
         printf("usage: tileseedctl [options] %s\n\n%s\n\n", name_with(verb->name, verb->arguments),
@@ -516,11 +516,11 @@ void tseed_ctl_help(const tseed_ctl_verb_t *verb)
         print_options(verb, 1);
         return;
     }
-    for (int i = 0; i < VERBS_MAX && (verb = verb_at(i)); i++) {
-        list[i] = (struct argp_option){.name = name_with(verb->name, verb->arguments),
-                                       .flags = OPTION_DOC,
-                                       .doc = verb->help,
-                                       .group = verb->place};
+    for (int i = 1; i < VERBS_MAX && (verb = verb_at(i)); i++) {
+        list[i - 1] = (struct argp_option){.name = name_with(verb->name, verb->arguments),
+                                           .flags = OPTION_DOC,
+                                           .doc = verb->help,
+                                           .group = i};
     }
     print_list("usage: tileseedctl [options] VERB [arguments]\n\nverbs:", list);
     putchar('\n');
@@ -542,7 +542,7 @@ const char *tseed_ctl_complete(const char *last)
             printf("--%s\n", row->name);
         }
     }
-    for (int i = 0; !verb && last[0] != '-' && (one = verb_at(i)); i++) {
+    for (int i = 1; !verb && last[0] != '-' && (one = verb_at(i)); i++) {
         if (strncmp(one->name, last, strlen(last)) == 0) {
             puts(one->name);
         }

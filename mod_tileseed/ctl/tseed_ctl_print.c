@@ -618,11 +618,6 @@ const char *tseed_ctl_fill(json_object *object, const char *template)
     return apr_array_pstrcat(tseed_ctl.pool, filling.parts, 0);
 }
 
-void tseed_ctl_show(json_object *object, const char *template)
-{
-    tseed_ctl_say("%s", tseed_ctl_fill(object, template));
-}
-
 /* ---- the status list ---- */
 
 json_object *tseed_ctl_rows(json_object *document)

@@ -97,14 +97,14 @@ static void run_estimate(void)
         tseed_ctl_complain("%s", answer->warning);
     }
     estimate = tseed_ctl_part(tseed_ctl_take(answer), "estimate");
-    tseed_ctl_show(estimate, "tiles    {tilesToMake} of {tiles} in {metatiles} metatiles, "
-                             "{tilesPresent} there already[, {tilesPruned:positive} pruned]");
+    tseed_ctl_say("%s", tseed_ctl_fill(estimate, "tiles    {tilesToMake} of {tiles} in {metatiles} "
+                                                 "metatiles, {tilesPresent} there already"
+                                                 "[, {tilesPruned:positive} pruned]"));
     print_range("space", tseed_ctl_part(estimate, "bytes"),
                 "about {expected|0 bytes:size} ({low|0 bytes:size} to {high|0 bytes:size})");
     if (*tseed_ctl_text(estimate, "freeIn", "")) {
-        tseed_ctl_show(estimate, tseed_ctl_is(estimate, "freeIn", "quota")
-                                     ? "free     {free:size} in the quota"
-                                     : "free     {free:size} in the file system");
+        tseed_ctl_say("free     %s in the %s", tseed_ctl_fill(estimate, "{free:size}"),
+                      tseed_ctl_is(estimate, "freeIn", "quota") ? "quota" : "file system");
     }
     print_range("time", tseed_ctl_part(estimate, "seconds"),
                 "about {expected|0 s:time} ({low|0 s:time} to {high|0 s:time})");
