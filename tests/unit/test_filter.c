@@ -297,6 +297,9 @@ static void test_filter__default_may_be_a_value(void **state)
     filter.default_value = "polygon";
     add_value(&filter, "Default");
     assert_false(tseed_filter_means_default(&filter, "default"));
+    filter = filter_of("STYLES", "polygon");
+    add_value(&filter, "default");
+    assert_false(tseed_filter_means_default(&filter, "default"));
 }
 
 int main(void)

@@ -162,6 +162,30 @@ static void test_findings__are_found_above_tiles_that_hang_out(void **state)
     }
 }
 
+/* A quarter of a metatile was looked at, the lower left or the upper right one: of the four
+ * metatiles of the next level that lie in the metatile, one is below what was looked at. */
+static void test_findings__of_a_part_are_above_that_part(void **state)
+{
+    static const tseed_range_t parts[] = {{0, 0, 0, 1, 1}, {0, 2, 2, 3, 3}};
+    const tseed_gridset_t set = grid(64, 64, 0);
+
+    (void)state;
+    for (int64_t part = 0; part < 2; part++) {
+        tseed_findings_t *findings = tseed_findings_create(4, 4, DEPTH);
+        const tseed_finding_t *finding = plant(findings, 0, 0, 0, parts[part]);
+        tseed_positions_t positions;
+
+        tseed_positions_init(&positions, &set, &set.extent, &(tseed_shape_t){0, 2, 4, 4});
+        for (int64_t i = 0; i < 4; i++) {
+            const int is_below = i % 2 == part && i / 2 == part;
+
+            assert_ptr_equal(above(findings, &positions, 1, i % 2, i / 2),
+                             is_below ? finding : NULL);
+        }
+        tseed_findings_destroy(findings);
+    }
+}
+
 /* The highest finding counts, but none above a hole; a hole of one colour prunes itself. */
 static void test_findings__holes_end_what_is_above_them(void **state)
 {
@@ -312,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_findings__metatiles_below_and_touched),
         cmocka_unit_test(test_findings__half_a_metatile_is_not_below),
         cmocka_unit_test(test_findings__are_found_above_tiles_that_hang_out),
+        cmocka_unit_test(test_findings__of_a_part_are_above_that_part),
         cmocka_unit_test(test_findings__holes_end_what_is_above_them),
         cmocka_unit_test(test_findings__a_hole_counts_where_it_was_looked_at),
         cmocka_unit_test(test_findings__each_below_is_visited_whatever_the_level),
