@@ -70,52 +70,48 @@ static tseed_metatiles_t look_at(const source_t *source, unsigned i, unsigned co
 /* ---- obstacles ---- */
 
 /* Calls with each rectangle that is no part of what is passed below the finding: looks, and holes
- * that are deeper than the finding. Returns the sum. */
-typedef int obstacle_t(void *data, const tseed_metatiles_t *obstacle);
+ * that are deeper than the finding. */
+typedef void obstacle_t(tseed_metatiles_t *rectangle, const tseed_metatiles_t *obstacle);
 
-static int for_obstacles(const source_t *source, obstacle_t *call, void *data)
+static void for_obstacles(const source_t *source, obstacle_t *cut, tseed_metatiles_t *rectangle)
 {
     const tseed_findings_t *findings = source->jump->findings;
     const unsigned looks = source->has_looks ? look_count(source) : 0;
     const tseed_finding_t *hole;
-    int sum = 0;
 
     for (unsigned i = 0; i < looks; i++) {
         const tseed_metatiles_t look = look_at(source, i, looks);
 
-        sum += call(data, &look);
+        cut(rectangle, &look);
     }
     for (unsigned i = 0; (hole = tseed_findings_hole(findings, i)) != NULL; i++) {
         if (hole->range.z > source->finding->range.z && hole->range.z <= source->below.z) {
             const tseed_metatiles_t inside =
                 tseed_findings_touched(hole, source->jump->positions, source->below.z);
 
-            sum += call(data, &inside);
+            cut(rectangle, &inside);
         }
     }
-    return sum;
 }
 
 /* Cuts a rectangle off before the columns of an obstacle in it. */
-static int cut_columns(void *data, const tseed_metatiles_t *obstacle)
+static void cut_columns(tseed_metatiles_t *rectangle, const tseed_metatiles_t *obstacle)
 {
-    tseed_metatiles_t *rectangle = data, common;
+    tseed_metatiles_t common;
 
     if (tseed_metatiles_share(&common, rectangle, obstacle)) {
         rectangle->maxx = common.minx - 1;
     }
-    return 0;
 }
 
 /* And before its rows. */
-static int cut_rows(void *data, const tseed_metatiles_t *obstacle)
+static void cut_rows(tseed_metatiles_t *rectangle, const tseed_metatiles_t *obstacle)
 {
-    tseed_metatiles_t *rectangle = data, common;
+    tseed_metatiles_t common;
 
     if (tseed_metatiles_share(&common, rectangle, obstacle)) {
         rectangle->maxy = common.miny - 1;
     }
-    return 0;
 }
 
 /* ---- rectangles ---- */
@@ -208,9 +204,9 @@ static void judge(source_t *source, const tseed_place_t *place)
     const int first = below > positions->shape.zoom_start ? below : positions->shape.zoom_start;
     const tseed_metatiles_t ground = tseed_findings_below(source->finding, positions, first);
 
-    source->is_broad = source->jump->asks && tseed_metatiles_any(&ground) &&
-                       width_of(&ground) * height_of(&ground) * BROAD >=
-                           (double)positions->metatiles[first];
+    source->is_broad =
+        source->jump->asks && tseed_metatiles_any(&ground) &&
+        width_of(&ground) * height_of(&ground) * BROAD >= (double)positions->metatiles[first];
     source->asks = source->is_broad && place->block.z == first;
 }
 

@@ -422,6 +422,26 @@ static void damage_id(tseed_task_t *task, tseed_progress_t *progress)
     task->id = 2;
 }
 
+#define YEAR_10000 (INT64_C(253402300800) * APR_USEC_PER_SEC)
+
+static void damage_start(tseed_task_t *task, tseed_progress_t *progress)
+{
+    (void)task;
+    progress->started = -1;
+}
+
+static void damage_end(tseed_task_t *task, tseed_progress_t *progress)
+{
+    (void)task;
+    progress->finished = YEAR_10000;
+}
+
+static void damage_wait(tseed_task_t *task, tseed_progress_t *progress)
+{
+    (void)task;
+    progress->away_since = YEAR_10000;
+}
+
 /* One thing was wrong, and is put right. */
 static void assert_mended(tseed_board_t *board)
 {
@@ -433,7 +453,8 @@ static void assert_mended(tseed_board_t *board)
 static void test_board__validator_sees_each_damage(void **state)
 {
     static damage_t *const damages[] = {damage_counter, damage_total, damage_sum,  damage_window,
-                                        damage_reason,  damage_state, damage_done, damage_id};
+                                        damage_reason,  damage_state, damage_done, damage_id,
+                                        damage_start,   damage_end,   damage_wait};
 
     (void)state;
     for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
@@ -463,6 +484,35 @@ static void test_board__validator_sees_a_quota_without_version(void **state)
     assert_non_null(tseed_board_validate(board, pool));
     assert_mended(board);
     assert_null(tseed_board_quota_get(board, &version, pool));
+}
+
+/* A number of slots each, and a slot that is taken where no claim can have put it. */
+static void test_board__validator_sees_slots_that_are_not_known(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+
+    (void)state;
+    for (int64_t id = 1; id <= 3; id++) {
+        claim(board, id, "a", 0);
+    }
+    assert_valid(board);
+    atomic_store(&board->segment->used, SLOTS + 1);
+    assert_string_equal(tseed_board_validate(board, pool),
+                        "more slots are called used than there are");
+    assert_mended(board);
+    atomic_store(&board->segment->peak, SLOTS + 1);
+    assert_non_null(tseed_board_validate(board, pool));
+    assert_mended(board);
+    board = board_new(SLOTS);
+    for (int64_t id = 1; id <= 3; id++) {
+        claim(board, id, "a", 0);
+    }
+    atomic_store(&board->segment->used, 1);
+    assert_string_equal(tseed_board_validate(board, pool), "slot 1 is taken beyond the used ones");
+    assert_string_equal(tseed_board_mend(board, pool),
+                        "slot 1 is taken beyond the used ones, and 1 more are wrong");
+    assert_valid(board);
+    assert_int_equal(claim(board, 4, "a", 0), 1);
 }
 
 static void test_board__validator_sees_changes_applied_before_their_commit(void **state)
@@ -1005,6 +1055,7 @@ int main(void)
         cmocka_unit_test(test_board__touches_no_page_of_a_slot_before_it_is_used),
         cmocka_unit_test(test_board__validator_sees_each_damage),
         cmocka_unit_test(test_board__validator_sees_a_quota_without_version),
+        cmocka_unit_test(test_board__validator_sees_slots_that_are_not_known),
         cmocka_unit_test(test_board__validator_sees_changes_applied_before_their_commit),
         cmocka_unit_test(test_board__full_of_nonsense_harms_nobody),
         cmocka_unit_test(test_board__readers_in_threads_see_whole_records),

@@ -3,6 +3,8 @@
 /* The book: pages come and go with their tiles, marks come before changes, victims in order. */
 #include "book_fixture.h"
 
+#include <string.h>
+
 #define NOW INT64_C(1790000000)
 
 static tseed_book_tileset_t *booked;
@@ -409,9 +411,11 @@ static void test_book__shared_files_are_charged_to_the_tile_set(void **state)
 
     (void)state;
     assert_charged(0, 0);
+    booked->changed = 0;
     tseed_account_charge(&chain, (tseed_amount_t){4096, 1});
     assert_int_equal(tseed_book_share(book, booked, &one), APR_SUCCESS);
     assert_effect(&booked->record.shared, 0, 2, 140, 8192);
+    assert_true(booked->changed);
     tseed_account_release(&chain, (tseed_amount_t){12288, 3});
     assert_int_equal(tseed_book_share(book, booked, &two), APR_EINVAL);
     assert_charged(4096, 1);
@@ -464,11 +468,89 @@ static void test_book__what_was_renamed_away_before_is_taken_over(void **state)
 static void test_book__a_complete_tile_set_was_read(void **state)
 {
     (void)state;
+    assert_int_equal(tseed_book_incomplete(book), 0);
     booked = enter(2, &chain, 0);
+    assert_int_equal(tseed_book_incomplete(book), 1);
     booked->unread = 1;
     booked->changed = 0;
     tseed_book_complete(book, booked);
     assert_true(booked->record.complete && booked->changed && !booked->unread);
+    assert_int_equal(tseed_book_incomplete(book), 0);
+    tseed_book_complete(book, booked);
+    assert_int_equal(tseed_book_incomplete(book), 0);
+}
+
+/* A record says what was saved; pages are counted as they come. */
+static void test_book__sums_begin_at_zero(void **state)
+{
+    tseed_tileset_record_t record = booked->record;
+    char key[] = "key";
+
+    (void)state;
+    record.print++;
+    record.pages = 5;
+    record.paged = effect(9, 9, 900, 36864);
+    record.detached = effect(2, 2, 20, 8192); /* these are charged as they are */
+    record.shared = effect(0, 0, 0, 0);
+    record.doubtful = 1 << 5;
+    record.key = key;
+    booked = tseed_book_add(book, &record, &chain, 0);
+    key[0] = 'x';
+    assert_string_equal(booked->record.key, "key");
+    assert_int_equal(booked->marked, 1 << 5);
+    assert_charged(8192, 2);
+    assert_int_equal(booked->record.pages, 0);
+    assert_effect(&booked->record.paged, 0, 0, 0, 0);
+}
+
+static void assert_found(int64_t *number)
+{
+    assert_null(tseed_book_validate(book, pool));
+    ++*number;
+    assert_non_null(tseed_book_validate(book, pool));
+    *number -= 2;
+    assert_non_null(tseed_book_validate(book, pool));
+    ++*number;
+}
+
+/* Each by itself: the others agree. */
+static void test_book__the_validator_finds_each_wrong_sum(void **state)
+{
+    const tseed_effect_t none = {0};
+
+    (void)state;
+    write_at(&here, &writer);
+    write_at(&(tseed_page_t){6, 0, 0}, &writer);
+    change(&here, effect(0, 0, -9999, 0), NULL); /* can't be, so it is in doubt now */
+    assert_found(&booked->record.paged.names);
+    assert_found(&booked->record.paged.files);
+    assert_found(&booked->record.paged.bytes);
+    assert_found(&booked->record.paged.allocated);
+    assert_found(&booked->record.pages);
+    assert_found(&booked->in_doubt);
+    assert_int_equal(tseed_book_apply(book, booked, &here, &none, NULL), APR_SUCCESS);
+}
+
+/* The cells may hold anything before. */
+static void test_book__cells_are_of_this_level_alone(void **state)
+{
+    const tseed_range_t level = {5, 0, 0, 511, 511}; /* 16 x 16 pages */
+    const tseed_window_t window = tseed_window_of(&level, &level, 2);
+    tseed_cell_t cells[4];
+
+    (void)state;
+    memset(cells, 0x55, sizeof(cells));
+    tseed_book_cells(cells, book, booked, &window, 0, 2);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(cells[i].tiles, 0);
+    }
+    write_at(&(tseed_page_t){5, 0, 0}, &writer);
+    write_at(&(tseed_page_t){5, 9, 1}, &writer);
+    write_at(&(tseed_page_t){6, 0, 0}, &writer);
+    memset(cells, 0x55, sizeof(cells));
+    tseed_book_cells(cells, book, booked, &window, 0, 2);
+    assert_int_equal(cells[0].tiles + cells[1].tiles, 8);
+    assert_int_equal(cells[2].tiles + cells[3].tiles, 0);
 }
 
 static void test_book__a_marked_level_is_in_doubt_after_a_crash(void **state)
@@ -870,6 +952,9 @@ int main(void)
         TEST(a_level_renamed_away_stays_charged_until_it_is_gone),
         TEST(what_was_renamed_away_before_is_taken_over),
         TEST(a_complete_tile_set_was_read),
+        TEST(sums_begin_at_zero),
+        TEST(cells_are_of_this_level_alone),
+        TEST(the_validator_finds_each_wrong_sum),
         TEST(a_marked_level_is_in_doubt_after_a_crash),
         TEST(tile_sets_are_found_by_print),
         TEST(pages_in_doubt_are_found_in_portions),

@@ -223,6 +223,7 @@ static void test_gridset__refuses_levels_that_cannot_be(void **state)
     set.resolution[3] = 250;
     assert_refused(set, "resolution 250 of level 3 is not below the 250 of level 2");
     set.resolution[3] = 300;
+    assert_refused(set, "resolution 300 of level 3 is not below the 250 of level 2");
     assert_refused(set, "from coarse to fine");
     set.resolution[1] = 4000;
     assert_refused(set, "resolution 4000 of level 1 is not below the 4000 of level 0");
@@ -326,6 +327,9 @@ static void test_gridset__has_2_to_the_53_tiles_across_at_most(void **state)
     assert_int_equal(most.columns[0], INT64_C(1) << 53);
     assert_int_equal(most.rows[0], 1);
     assert_refused(tiles_of(9007199254740994.0, 1), "level 0 would be");
+    most = tiles_of(1, 9007199254740992.0);
+    assert_null(tseed_gridset_finish(&most, pool));
+    assert_refused(tiles_of(1, 9007199254740994.0), "level 0 would be");
 }
 
 /* 2^63 - 1 is 454279 x 20303320287433. */

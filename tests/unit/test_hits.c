@@ -83,6 +83,31 @@ static void test_hits__a_storm_keeps_sum_and_order(void **state)
     assert_null(tseed_board_validate(board, pool));
 }
 
+/* Nine pages that look for the same eight counters: the ninth gets the counter that has counted
+ * least, and its hits. */
+static void test_hits__the_coldest_counter_is_taken_over(void **state)
+{
+    const uint64_t first = 1000003;
+
+    (void)state;
+    for (uint64_t coldest = 0; coldest < 8; coldest++) {
+        for (uint64_t i = 0; i < 8; i++) {
+            for (uint64_t hits = 0; hits < (i == coldest ? 3 : 10 + i); hits++) {
+                tseed_hits_count(board, first + i * TSEED_BOARD_HITS);
+            }
+        }
+        tseed_hits_count(board, first + 8 * TSEED_BOARD_HITS);
+        for (uint64_t i = 0; i < 8; i++) {
+            const tseed_board_hit_t *hit = &board->segment->hits[(first + i) % TSEED_BOARD_HITS];
+            const uint64_t page = i == coldest ? 8 : i;
+
+            assert_int_equal(hit->page, first + page * TSEED_BOARD_HITS);
+            assert_int_equal(hit->count, i == coldest ? 4 : 10 + i);
+        }
+        memset(board->segment->hits, 0, sizeof(board->segment->hits));
+    }
+}
+
 static void test_hits__counters_become_free(void **state)
 {
     seen_t seen = {0};
@@ -128,6 +153,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_hits__exact_while_there_is_room, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hits__a_storm_keeps_sum_and_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hits__the_coldest_counter_is_taken_over, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_hits__counters_become_free, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hits__threads_count_together, setup, teardown),
     };

@@ -242,6 +242,11 @@ static void test_systems__built_in_systems_say_what_they_are(void **state)
     assert_true(system->north_east == 1 && system->is_angular == 1);
     assert_true(system->area.minx == -180 && system->area.miny == -90);
     assert_true(system->area.maxx == 180 && system->area.maxy == 90);
+    /* six degrees around are near, their edge too */
+    assert_true(tseed_systems_is_near(system, &(tseed_bounds_t){-200, 96, -186, 97}));
+    assert_true(tseed_systems_is_near(system, &(tseed_bounds_t){186, -97, 187, -96}));
+    assert_false(tseed_systems_is_near(system, &(tseed_bounds_t){-200, 0, -186.1, 1}));
+    assert_false(tseed_systems_is_near(system, &(tseed_bounds_t){186.1, 0, 187, 1}));
     assert_null(tseed_systems_find_epsg(&system, systems, 102100));
     assert_true(system->north_east == 0 && system->is_angular == 0);
     assert_true(system->meters_per_unit == 1);
@@ -249,6 +254,20 @@ static void test_systems__built_in_systems_say_what_they_are(void **state)
     assert_true(system->area.maxx == 180 && system->area.maxy == 85.06);
     assert_true(tseed_systems_is_near(system, &north)); /* within 6 degrees */
     assert_false(tseed_systems_is_near(system, &far_north));
+}
+
+/* Whoever asks may use the memory of the name for another one. */
+static void test_systems__names_are_kept(void **state)
+{
+    tseed_systems_t *systems = tseed_systems_create(pool);
+    const tseed_system_t *first, *again;
+    char name[] = "EPSG:4258";
+
+    (void)state;
+    assert_null(tseed_systems_find(&first, systems, name));
+    strcpy(name, "EPSG:2222");
+    assert_null(tseed_systems_find(&again, systems, "EPSG:4258"));
+    assert_ptr_equal(first, again);
 }
 
 int main(void)
@@ -262,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_systems__order_of_axes),
         cmocka_unit_test(test_systems__metres_of_a_unit),
         cmocka_unit_test(test_systems__area_of_use),
+        cmocka_unit_test(test_systems__names_are_kept),
         cmocka_unit_test(test_systems__built_in_systems_say_what_they_are),
     };
 
