@@ -457,6 +457,24 @@ static void test_sizes__lift_a_cap_of_an_earlier_seeder(void **state)
     assert_int_equal(tseed_sizes_next(&sizes), 4);
 }
 
+/* A level that climbs leaves its trial behind: the next one begins with what is known. */
+static void test_sizes__inherit_no_trial_of_what_is_known(void **state)
+{
+    tseed_sizes_t first, second;
+
+    (void)state;
+    tseed_sizes_init(&first, 0);
+    for (int i = 0; i < 3; i++) {
+        tseed_sizes_take(&first, 0, 1, 1, 0);
+    }
+    tseed_sizes_limit(&first, TOP);
+    assert_int_equal(tseed_sizes_next(&first), 2);
+    tseed_sizes_inherit(&second, &first, TOP);
+    assert_int_equal(tseed_sizes_next(&second), 0);
+    assert_false(second.is_climbing);
+    assert_true(second.steps[0].cost == 1 && second.steps[0].count == 0);
+}
+
 /* One metatile was all that could be asked for; four cost as much each: sixteen are not tried. */
 static void test_sizes__climb_no_further_than_it_pays(void **state)
 {
@@ -542,6 +560,7 @@ int main(void)
         cmocka_unit_test(test_sizes__expect_of_a_step_what_its_neighbours_cost),
         cmocka_unit_test(test_sizes__use_all_connections_at_the_end),
         cmocka_unit_test(test_sizes__lift_a_cap_of_an_earlier_seeder),
+        cmocka_unit_test(test_sizes__inherit_no_trial_of_what_is_known),
         cmocka_unit_test(test_sizes__climb_no_further_than_it_pays),
         cmocka_unit_test(test_sizes__believe_old_answers_less),
         cmocka_unit_test(test_sizes__twice_the_cost_is_no_worse),

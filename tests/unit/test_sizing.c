@@ -491,6 +491,26 @@ static void test_sizing__the_next_seeder_begins_with_what_was_found(void **state
     assert_int_equal(metatiles_of(choose_at(Z + 1)), 16);
 }
 
+/* What is known of the lowest or the highest level is where all others begin. */
+static void test_sizing__a_note_may_speak_of_any_level(void **state)
+{
+    static const char *const levels[] = {"0:4:4:0.01", "63:4:4:0.01", "0:4:6:0.01"};
+    char *print;
+
+    (void)state;
+    ask_often(Z, 100, 0);
+    tseed_sizing_write(sizing);
+    print = apr_pstrndup(pool, note, 16);
+    for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
+        note = apr_psprintf(pool, "%s %s\n", print, levels[i]);
+        begin_seeder();
+        assert_int_equal(metatiles_of(choose_at(Z)), 16);
+    }
+    note = apr_psprintf(pool, "%s 64:4:4:0.01\n", print);
+    begin_seeder();
+    assert_int_equal(choose_at(Z).why, TSEED_SIZE_TRIAL);
+}
+
 /* A note that somebody has changed is no reason to fail, nor to ask for what may not be. */
 static void test_sizing__what_can_not_be_read_is_not_known(void **state)
 {
@@ -544,6 +564,7 @@ int main(void)
         TEST(others_say_nothing),
         TEST(the_fetcher_knows_how_long_a_request_takes),
         TEST(the_next_seeder_begins_with_what_was_found),
+        TEST(a_note_may_speak_of_any_level),
         TEST(what_can_not_be_read_is_not_known),
     };
 
