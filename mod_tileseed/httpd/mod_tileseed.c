@@ -117,22 +117,9 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     return OK;
 }
 
-/* Children ask no upstream: what may be read from their memory has no passwords. */
-static void forget_credentials(const tseed_catalog_t *catalog)
-{
-    for (apr_hash_index_t *i = apr_hash_first(NULL, catalog->upstreams); i; i = apr_hash_next(i)) {
-        const tseed_upstream_t *upstream = apr_hash_this_val(i);
-
-        if (upstream->credentials) {
-            explicit_bzero((char *)upstream->credentials, strlen(upstream->credentials));
-        }
-    }
-}
-
 static void child_init(apr_pool_t *pchild, server_rec *server)
 {
     (void)pchild;
-    forget_credentials(tseed_conf_get(server)->catalog);
     tseed_log_sink_set(tseed_httpd_log, server);
     tseed_document_init();
 }

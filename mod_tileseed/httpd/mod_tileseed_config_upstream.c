@@ -211,7 +211,7 @@ static void show_source(const tseed_dump_t *dump, const void *layer)
     tseed_dump_line(dump, "TileSeedSource %s", line);
 }
 
-#define CREDENTIALS_MAX     1024
+#define SECRET_MAX          8192  /* bytes of a file that has secrets */
 #define RATE_INTERVAL_LEAST 100.0 /* microseconds */
 #define RATE_INTERVAL_MOST  3600e6
 
@@ -275,39 +275,59 @@ static apr_status_t overwrite(void *text)
     return APR_SUCCESS;
 }
 
-/* The first line of a file, which has user and password; root may be the only one to read it. */
-static const char *read_credentials(void *member, const tseed_option_t *option, const char *text,
-                                    apr_pool_t *pool)
+/* Notes a text that children forget. */
+static void note_secret(tseed_upstream_t *upstream, const char *text, apr_pool_t *pool)
 {
-    tseed_upstream_t *upstream = member;
-    const char *error = read_file_name(&upstream->auth, option, text, pool);
-    const char *path = upstream->auth;
-    char line[CREDENTIALS_MAX] = "", reason[120];
+    APR_ARRAY_PUSH(upstream->secrets, char *) = (char *)text;
+    apr_pool_cleanup_register(pool, text, overwrite, apr_pool_cleanup_null);
+}
+
+/* The text of a file into `text` of SECRET_MAX bytes; root may be the only one to read it. */
+static const char *read_secret(char *text, const char *path, apr_pool_t *pool)
+{
+    apr_size_t length = 0;
     apr_file_t *file;
     apr_status_t rv;
+    char reason[120];
 
-    if (error) {
-        return error;
-    }
+    memset(text, 0, SECRET_MAX);
     rv = apr_file_open(&file, path, APR_FOPEN_READ, APR_FPROT_OS_DEFAULT, pool);
     if (rv != APR_SUCCESS) {
         return apr_psprintf(pool, "the file %s can't be read: %s", path,
                             apr_strerror(rv, reason, sizeof(reason)));
     }
-    apr_file_read_full(file, line, sizeof(line) - 1, NULL); /* without a buffer that stays */
+    apr_file_read_full(file, text, SECRET_MAX, &length); /* without a buffer that stays */
     apr_file_close(file);
+    return length < SECRET_MAX
+               ? NULL
+               : apr_psprintf(pool, "the file %s must have less than %d bytes", path, SECRET_MAX);
+}
+
+/* The first line of a file, which has user and password. */
+static const char *read_credentials(void *member, const tseed_option_t *option, const char *text,
+                                    apr_pool_t *pool)
+{
+    tseed_upstream_t *upstream = member;
+    const char *error = read_file_name(&upstream->auth, option, text, pool);
+    char line[SECRET_MAX];
+
+    if (!error) {
+        error = read_secret(line, upstream->auth, pool);
+    }
+    if (error) {
+        return error;
+    }
     line[strcspn(line, "\r\n")] = '\0';
-    if (*line == ':' || !strchr(line, ':') || strlen(line) == sizeof(line) - 1) {
-        return apr_psprintf(pool, "the first line of %s must be USER:PASSWORD", path);
+    if (*line == ':' || !strchr(line, ':')) {
+        return apr_psprintf(pool, "the first line of %s must be USER:PASSWORD", upstream->auth);
     }
     upstream->credentials = apr_pstrdup(pool, line);
     explicit_bzero(line, sizeof(line));
-    apr_pool_cleanup_register(pool, upstream->credentials, overwrite, apr_pool_cleanup_null);
+    note_secret(upstream, upstream->credentials, pool);
     return NULL;
 }
 
-static const char *read_header(void *member, const tseed_option_t *option, const char *text,
-                               apr_pool_t *pool)
+static const char *check_header(const char *text, apr_pool_t *pool)
 {
     size_t name = strspn(text, "!#$%&'*+-.^_`|~0123456789"
                                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
@@ -320,7 +340,41 @@ static const char *read_header(void *member, const tseed_option_t *option, const
     if (name == 0 || text[name] != ':') {
         return apr_psprintf(pool, "'%s' is no header, \"NAME: VALUE\" is expected", text);
     }
-    return tseed_read_list(member, option, text, pool);
+    return NULL;
+}
+
+static const char *read_header(void *member, const tseed_option_t *option, const char *text,
+                               apr_pool_t *pool)
+{
+    const char *error = check_header(text, pool);
+
+    return error ? error : tseed_read_list(member, option, text, pool);
+}
+
+/* The lines of a file, each a header. */
+static const char *read_header_file(void *member, const tseed_option_t *option, const char *text,
+                                    apr_pool_t *pool)
+{
+    tseed_upstream_t *upstream = member;
+    const char *error = read_file_name(&upstream->header_file, option, text, pool);
+    char lines[SECRET_MAX], *state;
+
+    if (!error) {
+        error = read_secret(lines, upstream->header_file, pool);
+    }
+    if (error) {
+        return error;
+    }
+    for (char *line = apr_strtok(lines, "\r\n", &state); line && !error;
+         line = apr_strtok(NULL, "\r\n", &state)) {
+        if (check_header(line, pool)) {
+            error =
+                apr_psprintf(pool, "each line of %s must be NAME: VALUE", upstream->header_file);
+        }
+        tseed_read_list(&upstream->headers, option, line, pool);
+    }
+    explicit_bzero(lines, sizeof(lines));
+    return error;
 }
 
 /* Names of hosts, with or without a port, or "host" for all of them. */
@@ -375,6 +429,10 @@ static const char *read_proxy(void *member, const tseed_option_t *option, const 
     if (apr_uri_parse(pool, text, &uri) != APR_SUCCESS || !uri.scheme || !uri.hostname) {
         return "this is no address of a proxy, http://HOST:PORT is expected";
     }
+    overwrite(uri.hostinfo);
+    if (uri.password) {
+        overwrite(uri.password);
+    }
     return tseed_read_text(member, option, text, pool);
 }
 
@@ -390,7 +448,9 @@ static tseed_upstream_t *upstream_create(const char *name, const char *url, apr_
     upstream->timeout = apr_time_from_sec(60);
     upstream->connect_timeout = apr_time_from_sec(10);
     upstream->headers = apr_array_make(pool, 1, sizeof(const char *));
+    upstream->said_headers = apr_array_make(pool, 1, sizeof(const char *));
     upstream->redirects = apr_array_make(pool, 1, sizeof(const char *));
+    upstream->secrets = apr_array_make(pool, 1, sizeof(char *));
     return upstream;
 }
 
@@ -412,12 +472,34 @@ static const tseed_option_t options[] = {
                        first_byte_timeout, APR_USEC_PER_SEC / 1000, 86400 * APR_USEC_PER_SEC),
     TSEED_OPTION("rate", read_rate, tseed_upstream_t, interval),
     {.name = "auth", .read = read_credentials},
-    TSEED_OPTION_RANGE("header", read_header, tseed_upstream_t, headers, 0, TSEED_REPEATS),
+    TSEED_OPTION_RANGE("header", read_header, tseed_upstream_t, said_headers, 0, TSEED_REPEATS),
+    {.name = "header-file", .read = read_header_file},
     TSEED_OPTION_RANGE("redirect", read_redirects, tseed_upstream_t, redirects, 0, TSEED_REPEATS),
     TSEED_OPTION("ca", read_file_name, tseed_upstream_t, ca),
     TSEED_OPTION("proxy", read_proxy, tseed_upstream_t, proxy),
     {.name = NULL},
 };
+
+/* Headers and the address of a proxy may hold passwords. So do the words that they were read from,
+ * and httpd's own copy of the line, which httpd has read. */
+static void note_secrets(tseed_upstream_t *upstream, const apr_array_header_t *words,
+                         const cmd_parms *cmd)
+{
+    const int has_any = upstream->said_headers->nelts > 0 || upstream->proxy;
+
+    for (int i = 0; i < upstream->headers->nelts; i++) {
+        note_secret(upstream, APR_ARRAY_IDX(upstream->headers, i, const char *), cmd->pool);
+    }
+    for (int i = 2; has_any && i < words->nelts; i++) {
+        note_secret(upstream, APR_ARRAY_IDX(words, i, const char *), cmd->pool);
+    }
+    if (upstream->proxy) {
+        note_secret(upstream, upstream->proxy, cmd->pool);
+    }
+    if (has_any) {
+        note_secret(upstream, cmd->directive->args, cmd->pool);
+    }
+}
 
 static const char *set_upstream(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
@@ -444,6 +526,8 @@ static const char *set_upstream(cmd_parms *cmd, void *dir, const apr_array_heade
     }
     if (!error) {
         error = tseed_options_read(upstream, options, words, 2, cmd->pool);
+        upstream->headers = apr_array_append(cmd->pool, upstream->headers, upstream->said_headers);
+        note_secrets(upstream, words, cmd);
         settle_timeouts(upstream);
     }
     if (!error) {
@@ -497,13 +581,14 @@ static void dump_upstream(const tseed_dump_t *dump, const tseed_upstream_t *upst
 
     tseed_dump_line(dump,
                     "TileSeedUpstream %s %s connections=%d timeout=%s connect-timeout=%s "
-                    "first-byte-timeout=%s%s%s%s%s%s%s",
+                    "first-byte-timeout=%s%s%s%s%s%s%s%s",
                     tseed_show_word(upstream->name, pool), tseed_show_word(upstream->url, pool),
                     upstream->connections, tseed_show_duration(upstream->timeout, pool),
                     tseed_show_duration(upstream->connect_timeout, pool),
                     tseed_show_duration(upstream->first_byte_timeout, pool), rate(upstream, pool),
                     tseed_dump_option(dump, "auth", upstream->auth),
-                    tseed_dump_options(dump, "header", upstream->headers),
+                    tseed_dump_options(dump, "header", upstream->said_headers),
+                    tseed_dump_option(dump, "header-file", upstream->header_file),
                     tseed_dump_options(dump, "redirect", upstream->redirects),
                     tseed_dump_option(dump, "ca", upstream->ca),
                     tseed_dump_option(dump, "proxy", upstream->proxy));
@@ -528,7 +613,7 @@ static const command_rec directives[] = {
                     TSEED_SHOWN(TSEED_IN_SERVER, 2, -1, set_upstream, show_upstreams),
                     "NAME URL [connections=4] [rate=N/s] [timeout=60s] [connect-timeout=10s] "
                     "[first-byte-timeout=60s] [auth=FILE] [header=\"NAME: VALUE\"] "
-                    "[redirect=host|HOST[:PORT],...] [ca=FILE] [proxy=URL]"),
+                    "[header-file=FILE] [redirect=host|HOST[:PORT],...] [ca=FILE] [proxy=URL]"),
     TSEED_DIRECTIVE("TileSeedSource",
                     TSEED_LAYER_OWN(source, source, 2, -1, set_source, show_source),
                     "wms|wmts|xyz URL|upstream:NAME [URL ...] [mode=fallback|share] "
@@ -537,4 +622,27 @@ static const command_rec directives[] = {
     {.name = NULL},
 };
 
-const tseed_module_part_t tseed_config_upstream_part = {.directives = directives};
+/* ---- passwords ---- */
+
+/* Children ask no upstream: what may be read from their memory has no passwords. */
+static void forget_secrets(apr_pool_t *pchild, server_rec *server)
+{
+    apr_hash_t *upstreams = tseed_conf_get(server)->catalog->upstreams;
+
+    (void)pchild;
+    for (apr_hash_index_t *i = apr_hash_first(NULL, upstreams); i; i = apr_hash_next(i)) {
+        const tseed_upstream_t *upstream = apr_hash_this_val(i);
+
+        for (int j = 0; j < upstream->secrets->nelts; j++) {
+            overwrite(APR_ARRAY_IDX(upstream->secrets, j, char *));
+        }
+    }
+}
+
+static void hook(apr_pool_t *pool)
+{
+    (void)pool;
+    ap_hook_child_init(forget_secrets, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+const tseed_module_part_t tseed_config_upstream_part = {.directives = directives, .hook = hook};

@@ -88,11 +88,15 @@ typedef struct {
     apr_interval_time_t first_byte_timeout; /* from the request to the answer's beginning */
     const char *auth;                       /* the file that has the credentials, or NULL */
     const char *credentials; /* "user:password" read from that file, or NULL; never logged */
-    const apr_array_header_t *headers;   /* of const char *: "Key: value"; whoever adds what
-                                          * decides answers adds it to upstream_print as well */
+    const apr_array_header_t *headers;      /* of const char *: "Key: value"; whoever adds what
+                                             * decides answers adds it to upstream_print as well */
+    const apr_array_header_t *said_headers; /* those that the configuration itself says */
+    const char *header_file;                /* the file that has the others, or NULL */
     const apr_array_header_t *redirects; /* of const char *: hosts that it may lead to, or "host" */
     const char *ca;                      /* PEM file, or NULL for the system's */
     const char *proxy;                   /* URL, or NULL */
+    apr_array_header_t *secrets;         /* of char *: what httpd's children forget, all that may
+                                          * hold a password */
     unsigned counted; /* its number among the counters of the board; 0: none of its own */
 } tseed_upstream_t;
 

@@ -167,7 +167,8 @@ UPSTREAMS = [
     ('!TileSeedUpstream ows',
      'TileSeedUpstream: too few arguments, expected is: NAME URL [connections=4] '
      '[rate=N/s] [timeout=60s] [connect-timeout=10s] [first-byte-timeout=60s] [auth=FILE] '
-     '[header="NAME: VALUE"] [redirect=host|HOST[:PORT],...] [ca=FILE] [proxy=URL]'),
+     '[header="NAME: VALUE"] [header-file=FILE] [redirect=host|HOST[:PORT],...] [ca=FILE] '
+     '[proxy=URL]'),
     ('!TileSeedUpstream http://h/wms rate=1/s',
      'TileSeedUpstream: expected is: NAME URL [option=value ...], but the first word is an '
      "address: 'http://h/wms'"),
@@ -179,8 +180,8 @@ UPSTREAMS = [
      'user:password into a file and name it with auth=FILE'),
     ('!TileSeedUpstream ows http://h/wms speed=10/s',
      'TileSeedUpstream: the option speed= is unknown, connections=, timeout=, '
-     'connect-timeout=, first-byte-timeout=, rate=, auth=, header=, redirect=, ca= or proxy= '
-     'is expected'),
+     'connect-timeout=, first-byte-timeout=, rate=, auth=, header=, header-file=, redirect=, '
+     'ca= or proxy= is expected'),
     ('!TileSeedUpstream ows http://h/wms redirect=http://other/',
      "TileSeedUpstream: redirect=: 'http://other/' is no name of a host: 'host' for any other "
      'host, or names such as cdn.example.org or cdn.example.org:8080 with commas between them '
@@ -203,6 +204,8 @@ UPSTREAMS = [
      'TileSeedUpstream: ca=: /etc is no file'),
     ('!TileSeedUpstream ows http://h/wms header="X Key"',
      'TileSeedUpstream: header=: \'X Key\' is no header, "NAME: VALUE" is expected'),
+    ('!TileSeedUpstream ows http://h/wms header-file=ours.conf',
+     'TileSeedUpstream: header-file=: each line of @ROOT@/ours.conf must be NAME: VALUE'),
     ('!TileSeedUpstream ows http://h/wms proxy=p:3128',
      'TileSeedUpstream: proxy=: this is no address of a proxy, http://HOST:PORT is expected'),
     ('!TileSeedUpstream a/b http://h/wms',

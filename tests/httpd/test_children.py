@@ -17,7 +17,7 @@ import time
 import pytest
 
 from rest import ask, begun, listed, number_of, seed, serve
-from seeding import GRIDS, REST, begin, counts, ended, is_locked, seeder_of, stub, task
+from seeding import GRIDS, REST, begin, counts, done, ended, is_locked, seeder_of, stub, task
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
@@ -266,18 +266,39 @@ def remembers(pid, secret):
 
 
 @one_mpm
-def test_children_know_no_password(httpd, upstream):
+@pytest.mark.parametrize('option, secret', [
+    ('auth="@ROOT@/secret"', 'me:hush-hush-0123456789'),
+    ('header-file="@ROOT@/secret"', 'X-Token: hush-hush-0123456789')], ids=['auth', 'header-file'])
+def test_children_know_no_password(httpd, upstream, option, secret):
     """The seeder alone asks upstreams; children forget what the configuration has read. httpd's
     daemon of CGI, which is forked before there are children, may know it."""
-    secret = b'me:hush-hush-0123456789'
-    httpd.path('auth').write_bytes(secret + b'\n')
-    httpd.start(REST + stub(upstream, polite='auth="@ROOT@/auth"'))
+    httpd.path('secret').write_text(secret + '\n', 'ascii')
+    httpd.start(REST + stub(upstream, polite=option))
     listed(httpd)
     try:
-        assert remembers(seeder_of(httpd), secret)
+        assert remembers(seeder_of(httpd), secret.encode())
     except PermissionError:
         pytest.skip('only root may look into the memory of the seeder')
-    found = [remembers(pid, secret) for pid in children(httpd)]
+    found = [remembers(pid, secret.encode()) for pid in children(httpd)]
     assert len(found) > 2 and sum(found) <= 1, found
     status = pathlib.Path(f'/proc/{seeder_of(httpd)}/status').read_text()
     assert 'NoNewPrivs:\t1' in status
+
+
+@one_mpm
+@pytest.mark.parametrize('option, header', [
+    ('header="X-Token: hush-hush-0123456789"', 'X-Token'),
+    ('proxy=http://me:hush-hush-0123456789@127.0.0.1:@PORT@', 'Proxy-Authorization')],
+    ids=['header', 'proxy'])
+def test_children_show_no_password(httpd, upstream, option, header):
+    """A child that shows the configuration as httpd has read it has no line with a password any
+    more. The seeder has the password."""
+    option = option.replace('@PORT@', str(upstream.server.server_address[1]))
+    info = ('LoadModule info_module "${MODULES}/mod_info.so"\n'
+            '<Location "/server-info">\nSetHandler server-info\nRequire local\n</Location>\n')
+    httpd.start(REST + info + stub(upstream, polite=option))
+    shown = httpd.get('/server-info?config').text
+    assert 'TileSeedUpstream' in shown and 'TileSeedMetatile' in shown
+    assert 'hush' not in shown
+    done(httpd, 'stub', zoomStop=0)
+    assert upstream.headers[0][header]

@@ -109,6 +109,7 @@ def upstream(chance, name):
         f'connect-timeout={chance.duration()}', f'first-byte-timeout={chance.duration()}',
         f'rate={chance.random.uniform(0.01, 900)}/{chance.one("s", "min")}',
         'auth="@ROOT@/secret"', 'header="X-Key: a \\"b\\" \\\\ c"', 'header=\'Referer: "x"\'',
+        'header-file="@ROOT@/secret"',
         'redirect=host', 'redirect=a.example.org,b.example.org', 'ca=@ROOT@/secret',
         'proxy=http://proxy.example.org:3128'])
     return f'TileSeedUpstream {chance.word(name)} http://u.example.org/wms?a=b {" ".join(options)}'
@@ -281,13 +282,15 @@ def test_dump_of_a_layer(httpd):
     """Defaults of the server's part and of the module are filled in, upstreams keep their names."""
     httpd.path('secret').write_text('map:xyzzy\n')
     text = dumped(httpd, REST + TILES + 'TileSeedRetries 7\n' + SMALL_GRID +
-                  'TileSeedUpstream up http://up.example.org/wms auth=@ROOT@/secret rate=20/s\n' +
+                  'TileSeedUpstream up http://up.example.org/wms auth=@ROOT@/secret rate=20/s '
+                  'header="X-A: b" header-file=@ROOT@/secret\n' +
                   layer('roads', 'TileSeedGrid small',
                         'TileSeedSource wms upstream:up http://two.example.org/wms layers=r'))
     root = httpd.root
     assert text.partition('TileSeedUpstream ')[2].splitlines() == [
         f'"up" "http://up.example.org/wms" connections=4 timeout=1m connect-timeout=10s '
-        f'first-byte-timeout=1m rate=20/s auth="{root}/secret"',
+        f'first-byte-timeout=1m rate=20/s auth="{root}/secret" header="X-A: b" '
+        f'header-file="{root}/secret"',
         '<TileSeedGridSet "small">', '    TileSeedSRS 32632', '    TileSeedExtent 0 0 1000 1000',
         '    TileSeedOrigin bottom-left 0 0',
         '    TileSeedResolutions 62.5 31.25 15.625 7.8125 3.90625 1.953125 0.9765625 0.48828125',
