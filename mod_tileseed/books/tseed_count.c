@@ -100,6 +100,10 @@ static void counted(tseed_count_t *count, tseed_job_t *job)
     if (job->result.outcome == TSEED_JOB_STOPPED) {
         return; /* the next seeder counts */
     }
+    if (job->result.has_adopted) { /* what was counted before may have it as a tile's own file */
+        tseed_marks_doubt_shared(count->uses.marks, job->run->booked);
+        tseed_book_doubt_all(count->uses.cache->book, job->run->booked);
+    }
     if (job->result.outcome != TSEED_JOB_OK) {
         count_failed(count, job);
         return;

@@ -72,7 +72,7 @@ static void change_block(tseed_evict_t *evict)
     tseed_workers_block_set(evict->uses.context->workers, cache->quota.block_size);
     if (cache->block != 0 && cache->block != cache->quota.block_size) {
         say_block(cache);
-        tseed_book_doubt_all(cache->book);
+        tseed_book_doubt_all(cache->book, NULL);
         for (unsigned i = 0; (booked = tseed_book_next(cache->book, &i)) != NULL; i++) {
             tseed_count_shared(evict->uses.count, booked, NULL, NULL);
         }

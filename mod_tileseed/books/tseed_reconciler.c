@@ -21,6 +21,7 @@
 #include "books/tseed_discover.h"
 #include "books/tseed_lapsed.h"
 #include "state/tseed_books.h"
+#include "store/tseed_store.h"
 
 struct tseed_reconciler_t {
     const tseed_context_t *context;
@@ -40,7 +41,8 @@ static void begin(tseed_reconciler_t *reconciler, apr_time_t requested)
 {
     tseed_cache_t *cache = reconciler->cache;
 
-    tseed_book_doubt_all(cache->book);
+    tseed_book_doubt_all(cache->book, NULL);
+    tseed_store_shared_forget();
     reconciler->tileset = 0;
     reconciler->must_walk = 1;
     reconciler->is_counting = 0;

@@ -519,12 +519,12 @@ static void doubt_level(tseed_book_t *book, tseed_book_tileset_t *booked, int z)
     }
 }
 
-void tseed_book_doubt_all(tseed_book_t *book)
+void tseed_book_doubt_all(tseed_book_t *book, const tseed_book_tileset_t *booked)
 {
     for (uint32_t i = 0; i < book->table.end; i++) {
         tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
 
-        if (entry->flags & TSEED_ENTRY_USED) {
+        if (entry->flags & TSEED_ENTRY_USED && (!booked || entry->tileset == booked->number)) {
             doubt(book, tseed_book_tileset_of(book, entry), entry);
         }
     }

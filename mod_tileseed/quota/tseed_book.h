@@ -216,8 +216,8 @@ void tseed_book_count_shared(tseed_effect_t *difference, tseed_book_t *book,
 void tseed_book_mark_levels(tseed_book_tileset_t *booked, uint64_t levels);
 void tseed_book_unmark_levels(tseed_book_tileset_t *booked, uint64_t levels);
 
-/* Puts all pages of all tile sets in doubt now. */
-void tseed_book_doubt_all(tseed_book_t *book);
+/* Puts all pages of a tile set in doubt now; NULL: of all tile sets. */
+void tseed_book_doubt_all(tseed_book_t *book, const tseed_book_tileset_t *booked);
 
 /* Sums the usage of the pages of a level. One pass over all pages. */
 void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book,

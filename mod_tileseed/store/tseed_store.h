@@ -190,6 +190,15 @@ apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range
 apr_status_t tseed_store_count(tseed_effect_t *sum, int64_t *oldest, tseed_store_t *store,
                                const tseed_range_t *range, int drop_leftovers);
 
+/* Has all views of the process read the masters anew: somebody else may have removed some. Any
+ * thread. */
+void tseed_store_shared_forget(void);
+
+/* Whether counts have made masters since the last call: a file that two tiles of a page share, and
+ * whose master was removed, gets one again. Pages that were counted before may hold the file as
+ * their own, and the shared sum lacks it. */
+int tseed_store_adopted_take(tseed_store_t *store);
+
 /* Whether the disk has nothing of a tile set. Examines a few names, so that the answer comes at
  * once: also 0 when there are more names, or when they can't be read. `scratch` holds what the
  * search needs. Any thread. */

@@ -3,6 +3,7 @@
 /* Scans of directories, and their purposes: removing tiles, counting them, finding them. */
 #include "store/tseed_store.h"
 
+#include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -400,7 +401,24 @@ static apr_status_t value(tseed_effect_t *worth, tseed_store_t *store, const str
 typedef struct {
     tseed_effect_t *sum;
     int64_t oldest;
+    apr_pool_t *pool; /* of the next one; NULL: no tile's own file has other names */
+    apr_hash_t *seen; /* ino_t -> "": own files that have other names, somewhere */
 } count_t;
+
+/* Whether a tile's own file has another name among the tiles that were counted. */
+static int is_seen(count_t *count, tseed_store_t *store, const struct stat *st)
+{
+    if (!count->seen) {
+        apr_pool_create(&count->pool, store->pool);
+        count->seen = apr_hash_make(count->pool);
+    }
+    if (apr_hash_get(count->seen, &st->st_ino, sizeof(st->st_ino))) {
+        return 1;
+    }
+    apr_hash_set(count->seen, apr_pmemdup(count->pool, &st->st_ino, sizeof(st->st_ino)),
+                 sizeof(st->st_ino), "");
+    return 0;
+}
 
 static apr_status_t count_file(tseed_scan_t *scan, tseed_scan_folder_t *folder, const char *name,
                                const struct stat *st, const tseed_tile_t *tile)
@@ -409,9 +427,11 @@ static apr_status_t count_file(tseed_scan_t *scan, tseed_scan_folder_t *folder, 
     tseed_effect_t effect;
     apr_status_t rv = value(&effect, scan->store, st);
 
-    (void)folder;
-    (void)name;
     (void)tile;
+    if (rv == APR_SUCCESS && effect.files && st->st_nlink > 1 && is_seen(count, scan->store, st) &&
+        tseed_view_adopt(scan->store, folder->fd, name, st)) {
+        effect = (tseed_effect_t){1, -effect.files, -effect.bytes, -effect.allocated};
+    }
     if (rv == APR_SUCCESS) {
         tseed_effect_add(count->sum, &effect);
     }
@@ -424,7 +444,7 @@ static apr_status_t count_file(tseed_scan_t *scan, tseed_scan_folder_t *folder, 
 apr_status_t tseed_store_count(tseed_effect_t *sum, int64_t *oldest, tseed_store_t *store,
                                const tseed_range_t *range, int drop_leftovers)
 {
-    count_t count = {sum, INT64_MAX};
+    count_t count = {.sum = sum, .oldest = INT64_MAX};
     tseed_scan_t scan = {.store = store,
                          .file = count_file,
                          .baton = &count,
@@ -434,6 +454,9 @@ apr_status_t tseed_store_count(tseed_effect_t *sum, int64_t *oldest, tseed_store
 
     *sum = (tseed_effect_t){0};
     rv = scan_run(&scan, range);
+    if (count.pool) {
+        apr_pool_destroy(count.pool);
+    }
     if (oldest) {
         *oldest = count.oldest;
     }

@@ -10,6 +10,9 @@
  * Names elsewhere, in a backup for example, change nothing. A master that is the only name of its
  * file has no tiles any more, and goes with the next sweep.
  *
+ * Somebody may remove a master, or move a cache without its hidden directory. A count that meets
+ * two names of one file in a page then makes one of them a master's name again.
+ *
  * A link costs one system call once the master is known, and two if the tile is a link already.
  */
 #include <apr_strings.h>
@@ -292,6 +295,71 @@ apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, con
         blame_links(store);
     }
     return judge(store, rv);
+}
+
+/* Lost masters */
+
+/* Whether a name still is of that file, and a master's name of it could be made. */
+static int name_again_locked(int folder, const char *name, const struct stat *st, int links,
+                             tseed_master_t *master)
+{
+    struct stat now;
+
+    if (fstatat(folder, name, &now, AT_SYMLINK_NOFOLLOW) != 0 || now.st_ino != st->st_ino ||
+        now.st_size != st->st_size) {
+        return 0;
+    }
+    while (linkat(folder, name, links, master->name, 0) != 0) {
+        if (errno != EEXIST) {
+            return 0;
+        }
+        if (fstatat(links, master->name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+            now.st_ino == st->st_ino) {
+            return 1; /* another thread was faster */
+        }
+        master_name(master, master->number + 1);
+    }
+    return 1;
+}
+
+int tseed_view_adopt(tseed_store_t *store, int folder, const char *name, const struct stat *st)
+{
+    unsigned char data[TSEED_MASTER_LONGEST];
+    tseed_master_t master = {0};
+    int links, file, is_named;
+    ssize_t length;
+
+    if (!store->config->link_uniform || st->st_size > TSEED_MASTER_LONGEST ||
+        tseed_folders_make(&links, &store->folders, store->links, strlen(store->links)) !=
+            APR_SUCCESS) {
+        return 0;
+    }
+    file = tseed_folders_openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    length = file < 0 ? 0 : read(file, data, sizeof(data));
+    if (file >= 0) {
+        close(file);
+    }
+    if (length <= 0 || length != st->st_size) {
+        return 0;
+    }
+    tseed_text_sha1(master.digest, data, (size_t)length);
+    master_name(&master, 0);
+    tseed_names_hold_alone();
+    is_named = name_again_locked(folder, name, st, links, &master);
+    if (is_named) {
+        tseed_view_shared_changed_locked(store, st, 0);
+    }
+    tseed_names_release();
+    store->adopted += is_named;
+    return is_named;
+}
+
+int tseed_store_adopted_take(tseed_store_t *store)
+{
+    const int adopted = store->adopted;
+
+    store->adopted = 0;
+    return adopted > 0;
 }
 
 /* All masters of a tile set */

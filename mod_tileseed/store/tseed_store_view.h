@@ -67,6 +67,7 @@ struct tseed_store_t {
     tseed_effect_t unremoved;  /* unfinished files that could not be discarded, */
     apr_status_t unremoved_rv; /* why the last of them, */
     apr_hash_t *noted;         /* and their ino_t -> ""; NULL: there was none */
+    int adopted;               /* masters that were made of names since tseed_store_adopted_take */
     tseed_mode_t mode;
     int replacing;        /* the last put met another tile: the next one will as well */
     int never_refuses;    /* the file system can't refuse a rename because of what is there */
@@ -117,6 +118,10 @@ static inline int tseed_view_is_stale(const tseed_store_t *store)
 
 /* Whether a file is one of the tile set's masters. Fails when they can't be read. */
 apr_status_t tseed_view_is_shared(int *is_shared, tseed_store_t *store, const struct stat *st);
+
+/* Makes a name of a file in a directory the name of a master, too: the file has several names in
+ * the tile set, and lost its master. 0: the module would not share it, or it can't be linked. */
+int tseed_view_adopt(tseed_store_t *store, int folder, const char *name, const struct stat *st);
 
 /* Notes for all views of the process that a master was made, or has gone. The caller holds the lock
  * of names alone. */

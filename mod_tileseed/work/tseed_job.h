@@ -167,8 +167,9 @@ typedef struct {
     int is_detached;                                 /* of REMOVE: it was renamed away */
     tseed_effect_t counted;                          /* of COUNT: what the page holds */
     int64_t oldest;                                  /* likewise: the date of its oldest tile */
-    tseed_account_t *refused;                        /* of TSEED_JOB_NO_ROOM, */
-    int64_t needed;                                  /* for a tile, bytes */
+    int has_adopted;          /* likewise: a shared file has a master again */
+    tseed_account_t *refused; /* of TSEED_JOB_NO_ROOM, */
+    int64_t needed;           /* for a tile, bytes */
 } tseed_job_result_t;
 
 /* What the books know of a job: books/ writes this. */

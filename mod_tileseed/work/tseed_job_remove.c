@@ -138,6 +138,7 @@ void tseed_job_count(tseed_store_t *store, tseed_job_t *job)
                                               &job->metatile.wanted, job->is_recount);
 
     tseed_job_charge_unremoved(store, job);
+    job->result.has_adopted = tseed_store_adopted_take(store);
     if (rv != APR_SUCCESS) {
         tseed_job_no_store(job, store, rv);
     }

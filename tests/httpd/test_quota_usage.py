@@ -391,6 +391,28 @@ def test_reconcile(httpd, upstream):
     assert '2 of 7 pages were corrected; 1 tiles' in log
 
 
+@one_mpm
+def test_reconcile_after_shared_files_were_removed(httpd):
+    """Somebody has removed the hidden directory: tiles of one colour are links to one file as
+    before, which is counted once, and goes when they go. A backup of links changes nothing."""
+    httpd.start(REST + world('TileSeedGrid EPSG:3857'))
+    done(httpd, 'world', zoomStop=5)
+    shutil.copytree(httpd.path('cache'), httpd.path('backup'), copy_function=os.link)
+    before = agrees(httpd)
+    shared = before['layers'][0]['tilesets'][0]['shared']
+    assert shared['files'] > 0
+    shutil.rmtree(httpd.path('cache') / '.tileseed/links')
+    reconciled(httpd)
+    after = agrees(httpd)
+    assert (after['bytes'], after['files']) == (before['bytes'], before['files'])
+    assert after['layers'][0]['tilesets'][0]['shared'] == shared
+    assert reconciled(httpd)['pagesDiffering'] == 0
+    shutil.rmtree(httpd.path('backup'))
+    done(httpd, 'world', type='truncate', zoomStop=5)
+    wait_until(lambda: disk(httpd) == (0, 0), 30)
+    agrees(httpd)
+
+
 @pytest.fixture
 def overlay(httpd):
     """The cache on an overlay of two file systems, where a directory's device is not its files'."""

@@ -383,7 +383,7 @@ static void test_book__pages_in_doubt_are_found_in_portions(void **state)
     assert_int_equal(found, 2000);
     assert_int_equal(looks(4000, &cursor, &found), 3000);
     assert_int_equal(found, 500);
-    tseed_book_doubt_all(book);
+    tseed_book_doubt_all(book, NULL);
     assert_int_equal(booked->in_doubt, 2500);
     assert_int_equal(other->in_doubt, 2500);
     assert_int_equal(tseed_book_in_doubt(book), 5000);
@@ -571,7 +571,7 @@ static void test_book__a_marked_level_is_in_doubt_after_a_crash(void **state)
     tseed_book_load(book, booked, &row);
     assert_int_equal(booked->in_doubt, 1);
     assert_true(page_at(&here).in_doubt);
-    tseed_book_doubt_all(book);
+    tseed_book_doubt_all(book, NULL);
     assert_int_equal(booked->in_doubt, 2);
     tseed_book_unmark_levels(booked, UINT64_MAX);
     assert_int_equal(booked->record.doubtful, 0);

@@ -212,6 +212,47 @@ static void test_store__names_elsewhere_change_nothing(void **state)
     assert_effect(remove_range(fixture, range), -4, -2, -800, -1024 - 512);
 }
 
+static int masters(fixture_t *fixture)
+{
+    tseed_effect_t shared;
+
+    assert_int_equal(tseed_store_shared_count(&shared, fixture->store, 0), APR_SUCCESS);
+    return (int)shared.files;
+}
+
+/* Somebody removes the hidden directory: two names of one file in a page get a master again, and
+ * count as before. A single name does when it is a name of that master. */
+static void test_store__count_finds_a_lost_master_again(void **state)
+{
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
+    const char *links = full(fixture, ".tileseed/links/topp_states/EPSG_900913/png");
+    const tseed_range_t all = {4, 0, 0, 15, 15}, one = {4, 1, 1, 1, 1};
+
+    fixture->made.layer.store.link_uniform = 1;
+    put(fixture, 2, 1, 700);
+    for (int64_t y = 1; y <= 3; y++) {
+        uniform(fixture, 1, y, "sea");
+    }
+    uniform(fixture, 2, 2, "ice");
+    assert_effect(count(fixture, all), 5, 1, 700, 1024);
+    for (int again = 0; again < 2; again++) { /* the second time another file has the name */
+        assert_int_equal(masters(fixture), 2);
+        assert_int_equal(system(apr_pstrcat(fixture->pool, "rm -r ", links, NULL)), 0);
+        tseed_store_shared_forget();
+        if (again) {
+            uniform(fixture, 3, 1, "sea");
+        }
+        assert_effect(count(fixture, one), 1, 1, 3, 512);
+        assert_int_equal(tseed_store_adopted_take(fixture->store), 0);
+        assert_effect(count(fixture, all), 5 + again, 2, 703, 1024 + 512); /* "ice" is alone */
+        assert_int_equal(tseed_store_adopted_take(fixture->store), 1);
+        assert_int_equal(tseed_store_adopted_take(fixture->store), 0);
+        assert_int_equal(masters(fixture), 1 + again);
+        assert_effect(count(fixture, one), 1, 0, 0, 0);
+        assert_effect(uniform(fixture, 2, 2, "ice"), 0, 0, 0, 0);
+    }
+}
+
 static tseed_range_t random_range(void)
 {
     int x = rand() % 16, y = rand() % 8;
@@ -564,6 +605,7 @@ int main(void)
         STORE_TEST(test_store__allocation_is_rounded_up),
         STORE_TEST(test_store__remove_tells_what_each_tile_was_worth),
         STORE_TEST(test_store__names_elsewhere_change_nothing),
+        STORE_TEST(test_store__count_finds_a_lost_master_again),
         STORE_TEST(test_store__effects_add_up),
         STORE_TEST(test_store__count_drops_leftovers_when_asked),
         STORE_TEST(test_store__count_empties_leftovers_it_cannot_remove),
