@@ -325,7 +325,7 @@ static apr_array_header_t *read_upstreams(const tseed_rest_t *rest)
 
         if (tseed_gauges_upstream_get(rest->board, i, &upstream.gauge) &&
             sees_upstream(rest, upstream.gauge.name)) {
-            if (*upstream.gauge.layer && !tseed_rest_sees(rest, upstream.gauge.layer)) {
+            if (!tseed_rest_sees(rest, upstream.gauge.layer)) { /* or nobody knows which */
                 upstream.gauge.layer[0] = upstream.gauge.cause[0] = '\0';
             }
             upstream.configured = apr_hash_get(rest->conf->catalog->upstreams, upstream.gauge.name,

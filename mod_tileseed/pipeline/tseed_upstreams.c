@@ -5,11 +5,16 @@
 
 #include "base/tseed_clock.h"
 
-/* How the upstream at an address of a run's source is doing. */
+/* How the upstream at an address of a run's source is doing, as the run may tell it. */
 static void look_at(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook, const tseed_run_t *run,
                     int address)
 {
-    tseed_fetcher_outlook(fetcher, outlook, run->tileset.layer->source.addresses[address].upstream);
+    const tseed_layer_t *layer = run->tileset.layer;
+    tseed_outlook_t seen;
+
+    tseed_fetcher_outlook(fetcher, &seen, layer->source.addresses[address].upstream);
+    *outlook = seen;
+    tseed_cause_for(outlook->cause, seen.cause, seen.layer, layer);
 }
 
 int tseed_upstreams_get(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook, const tseed_run_t *run)

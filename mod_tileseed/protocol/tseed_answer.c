@@ -564,7 +564,8 @@ static void add_upstreams(tseed_json_t *json, const apr_array_header_t *upstream
         tseed_json_words(json, "state", tseed_upstream_state_name(gauge->state));
         add_moment(json, "since", gauge->since, now);
         tseed_json_words(json, "cause", gauge->cause);
-        tseed_json_words(json, "failingLayer", gauge->layer);
+        tseed_json_words(json, "failingLayer",
+                         gauge->state == TSEED_UPSTREAM_FAILING ? gauge->layer : "");
         add_load(json, gauge);
         add_moment(json, "lastAnswer", gauge->heard, now);
         add_moment(json, "quietUntil", gauge->quiet_until, now);

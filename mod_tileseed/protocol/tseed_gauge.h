@@ -39,7 +39,7 @@ typedef struct {
     apr_time_t since;                   /* it is in this state; 0 if it is well or was not asked */
     apr_time_t quiet_until, next;       /* its pause ends; it is asked next */
     char cause[TSEED_GAUGE_CAUSE_SIZE]; /* UTF-8, without secrets; "" when it is well */
-    char layer[TSEED_NAME_MAX + 1];     /* FAILING: the layer whose answer the cause tells of */
+    char layer[TSEED_NAME_MAX + 1];     /* whose answer the cause tells of; "": nobody knows */
 } tseed_upstream_gauge_t;
 
 /* What the quota configuration says of all layers together. */

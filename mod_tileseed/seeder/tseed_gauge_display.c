@@ -191,6 +191,7 @@ void tseed_gauge_of_upstream(tseed_upstream_gauge_t *gauge, const tseed_outlook_
     }
     if (gauge->state == TSEED_UPSTREAM_AWAY || gauge->state == TSEED_UPSTREAM_QUIET) {
         gauge->next = outlook->next;
+        apr_cpystrn(gauge->layer, outlook->layer ? outlook->layer->name : "", sizeof(gauge->layer));
         tseed_text_fit(gauge->cause, sizeof(gauge->cause), outlook->cause);
     }
 }

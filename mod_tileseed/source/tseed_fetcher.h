@@ -71,7 +71,7 @@ typedef struct tseed_transfer_t {
     const char *url; /* lives as long as the transfer; "": what is wanted has no address, FAILED */
     const tseed_upstream_t *upstream; /* lives as long as the fetcher */
     const void *owner;                /* what cancel names, not NULL */
-    const void *layer;     /* whose picture it is, as an address to compare; NULL: of none */
+    const tseed_layer_t *layer;       /* whose picture it is; NULL: of none */
     const void *turn_of;   /* who takes turns with the others of the upstream; NULL: the owner */
     const char *condition; /* a header that makes the request conditional (RFC 9110, 13), lives as
                             * long as the transfer; NULL: none */
@@ -141,14 +141,20 @@ typedef struct {
     apr_time_t waits;   /* `since` on the monotonic clock */
     apr_time_t opened;  /* monotonic: when the circuit opened; 0: it is closed */
     apr_time_t away_at; /* monotonic: its last answer that was AWAY; 0: never */
-    apr_time_t quiet_until;    /* monotonic: the end of the pause that it asked for last */
-    apr_interval_time_t usual; /* latency; 0: not known yet */
-    int window;                /* most requests at once, just now */
-    int under_way, queued;     /* requests; those at other hosts are under way */
-    int64_t requests, errors;  /* that have ended, and those of them without picture, 304 or the
+    apr_time_t quiet_until;     /* monotonic: the end of the pause that it asked for last */
+    apr_interval_time_t usual;  /* latency; 0: not known yet */
+    int window;                 /* most requests at once, just now */
+    int under_way, queued;      /* requests; those at other hosts are under way */
+    int64_t requests, errors;   /* that have ended, and those of them without picture, 304 or the
                                 * document that was asked for */
+    const tseed_layer_t *layer; /* whose request was answered so; NULL: of none, or nobody knows */
     char cause[TSEED_CAUSE_SIZE];
 } tseed_outlook_t;
+
+/* Writes a cause of layer `of` as another layer may tell it: without the words of the upstream's
+ * answer, which may name what was asked for. Any thread. */
+void tseed_cause_for(char to[TSEED_CAUSE_SIZE], const char *cause, const tseed_layer_t *of,
+                     const tseed_layer_t *layer);
 
 /* How other hosts send requests for this one. The fetcher's thread calls it and holds no lock; it
  * must not block. The head of this file says who has a transfer when. */

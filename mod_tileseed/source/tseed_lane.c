@@ -6,7 +6,9 @@
 #include <apr_strings.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
@@ -140,6 +142,7 @@ static void remember(tseed_lane_t *lane, const tseed_transfer_t *transfer)
     free((char *)lane->probe.url);
     lane->probe.url = tseed_memory_copy(transfer->url);
     lane->probe.most = transfer->most;
+    lane->probe_layer = transfer->layer;
 }
 
 /* ---- silence ---- */
@@ -383,6 +386,7 @@ static tseed_pace_answer_t take_answer(tseed_lane_t *lane, tseed_transfer_t *tra
                     !(transfer->is_document && transfer->http_status == 200 && transfer->length);
     if (answer == TSEED_PACE_AWAY) {
         apr_cpystrn(lane->cause, transfer->cause, sizeof(lane->cause));
+        lane->cause_layer = transfer == &lane->probe ? lane->probe_layer : transfer->layer;
     }
     return answer;
 }
@@ -450,7 +454,19 @@ static void send_elsewhere(tseed_transfer_t **taken, tseed_lane_t *lane)
         prepend(taken, tseed_turns_take(&lane->turns, transfer));
         transfer->result = TSEED_FETCH_AWAY;
         transfer->ended = lane->pace.away_at;
-        apr_cpystrn(transfer->cause, lane->cause, sizeof(transfer->cause));
+        tseed_cause_for(transfer->cause, lane->cause, lane->cause_layer, transfer->layer);
+    }
+}
+
+/* All that an upstream says follows the status of its answer. */
+void tseed_cause_for(char to[TSEED_CAUSE_SIZE], const char *cause, const tseed_layer_t *of,
+                     const tseed_layer_t *layer)
+{
+    const char *words = tseed_ascii_is_digit(*cause) ? strstr(cause, ": ") : NULL;
+
+    apr_cpystrn(to, cause, TSEED_CAUSE_SIZE);
+    if (words && of != layer) {
+        to[words - cause] = '\0';
     }
 }
 
@@ -470,6 +486,7 @@ static void describe(const tseed_lane_t *lane, tseed_outlook_t *outlook)
     outlook->window = pace->window;
     outlook->requests = lane->requests;
     outlook->errors = lane->errors;
+    outlook->layer = lane->cause_layer;
     apr_cpystrn(outlook->cause, lane->cause, sizeof(outlook->cause));
 }
 

@@ -55,9 +55,11 @@ typedef struct tseed_lane_t {
     int is_asked_again;           /* somebody wants an answer, and no request was sent since */
     tseed_transfer_t probe;       /* its url: the last address that gave a picture; before one did,
                                    * the first that was answered well; or NULL */
-    char cause[TSEED_CAUSE_SIZE]; /* of its last answer that said it is away */
-    _Atomic apr_time_t silent;    /* see tseed_outlook_t; others read it */
-    tseed_outlook_t outlook;      /* what others see of it, under the fetcher's lock */
+    const tseed_layer_t *probe_layer; /* whose picture the probe asks for */
+    const tseed_layer_t *cause_layer; /* whose request was answered so: */
+    char cause[TSEED_CAUSE_SIZE];     /* of its last answer that said it is away */
+    _Atomic apr_time_t silent;        /* see tseed_outlook_t; others read it */
+    tseed_outlook_t outlook;          /* what others see of it, under the fetcher's lock */
     struct tseed_lane_t *next;
 } tseed_lane_t;
 

@@ -54,7 +54,7 @@ typedef struct {
     int known;                 /* and their number, */
     int count;                 /* with those of which nobody knows how long they take */
     struct {
-        const void *layer;
+        const tseed_layer_t *layer;
         apr_time_t at;
     } pictures[2]; /* the last picture, and the last one of another layer */
 } tseed_pace_t;

@@ -275,6 +275,58 @@ def test_an_upstream_that_goes_away_and_comes_back(httpd, upstream):
     assert the_upstream(httpd)['tasksWaiting'] == 0
 
 
+SECRET = layer('other', 'TileSeedSource wms upstream:stub layers=secret', 'TileSeedGrid small',
+               'TileSeedMetatile 1x1')
+
+
+@one_mpm
+@pytest.mark.parametrize('state, words, others', [
+    ('QUIET', '503 Service Unavailable: no secret now', '503 Service Unavailable since'),
+    ('AWAY', 'connection refused by', 'connection refused by')], ids=['quiet', 'away'])
+def test_a_location_hears_nothing_of_what_others_asked(httpd, upstream, state, words, others):
+    """Whoever sees one layer is told that its upstream is away, and no word about another layer:
+    neither of the upstream, nor of a task that waits."""
+    httpd.expect('TS0021|TS0023|TS0053')
+    httpd.start(REST + PART + stub(upstream, meta='1x1') + SECRET)
+    upstream.always = Fault('busy', 250)
+    if state == 'AWAY':
+        upstream.leave()
+    hidden = begin(httpd, 'other', zoomStop=4)
+    wait_until(lambda: the_upstream(httpd)['state'] == state)
+    assert words in the_upstream(httpd)['cause']
+    wait_until(lambda: words in (task(httpd, hidden)['reason'] or ''))
+    shown = begin(httpd, 'stub', zoomStop=4)
+    wait_until(lambda: others in (task(httpd, shown)['reason'] or ''))
+    if state == 'QUIET':        # where it is away, requests of both layers find that out
+        (one,) = httpd.get('/part/upstreams.json').json()['upstreams']
+        assert one['state'] == state and one['cause'] is None and one['layers'] == ['stub']
+    paths = ['upstreams.json', 'overview.json', 'seed.json', 'tasks.json', f'tasks/{shown}.json',
+             f'tasks/{shown}/failures.json', f'tasks/{hidden}.json', 'layers.json', 'hosts.json',
+             'diskquota.json', 'diskquota/usage.json', 'seed/stub.json']
+    found = {path: httpd.get('/part/' + path) for path in paths}
+    for path, answer in found.items():
+        assert answer.status in (200, 403, 404), (path, answer.status)
+        assert 'secret' not in answer.text and '"other"' not in answer.text, (path, answer.text)
+    assert {path for path in paths if found[path].status != 200} == {f'tasks/{hidden}.json',
+                                                                     'hosts.json'}
+    terminate(httpd)
+
+
+@one_mpm
+def test_a_location_hears_no_cause_of_others(httpd, upstream):
+    """That of an upstream which is away is of another layer."""
+    httpd.expect('TS0021|TS0023|TS0053')
+    httpd.start(REST + PART + stub(upstream, meta='1x1') + SECRET)
+    upstream.leave()
+    begin(httpd, 'other', zoomStop=4)
+    wait_until(lambda: the_upstream(httpd)['state'] == 'AWAY')
+    assert 'connection refused' in the_upstream(httpd)['cause']
+    for path in 'upstreams', 'overview':
+        (one,) = httpd.get(f'/part/{path}.json').json()['upstreams']
+        assert one['state'] == 'AWAY' and one['cause'] is None
+    terminate(httpd)
+
+
 FAILING = {
     'xml': (Fault('xml'), '200 with an XML exception: '),
     'page': (Fault('login'), '200 with an HTML page: Log in'),

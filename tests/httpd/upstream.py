@@ -278,6 +278,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """503, to be asked again at some time: the number is in seconds from now."""
         self.refuse(503, email.utils.formatdate(time.time() + number, usegmt=True))
 
+    def fault_busy(self, asked, number):
+        """503, to be asked again after some seconds, and what was asked."""
+        self.answer(f'no {asked["LAYERS"]} now'.encode(), 'text/plain', status=503,
+                    more={'Retry-After': str(int(number))})
+
     def refuse(self, status, retry_after):
         """An error status with Retry-After."""
         self.send_response(status)

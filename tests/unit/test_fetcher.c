@@ -588,13 +588,39 @@ static void test_fetcher__believes_no_retry_after_of_a_day(void **state)
     free(refused.body);
 }
 
+/* Words of an answer may name what the layer asked for. */
+static void test_fetcher__keeps_words_of_an_answer_from_other_layers(void **state)
+{
+    static const struct {
+        const char *cause, *others;
+    } causes[] = {
+        {"503 Service Unavailable: no LAYERS=secret", "503 Service Unavailable"},
+        {"503 Service Unavailable", "503 Service Unavailable"},
+        {"connection refused by 127.0.0.1:80", "connection refused by 127.0.0.1:80"},
+        {"no TLS with a.example.org:443: unknown CA", "no TLS with a.example.org:443: unknown CA"},
+        {"", ""},
+    };
+    const tseed_layer_t one = {.name = "one"}, other = {.name = "other"};
+    char told[TSEED_CAUSE_SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+        tseed_cause_for(told, causes[i].cause, &one, &one);
+        assert_string_equal(told, causes[i].cause);
+        tseed_cause_for(told, causes[i].cause, &one, &other);
+        assert_string_equal(told, causes[i].others);
+        tseed_cause_for(told, causes[i].cause, NULL, &other);
+        assert_string_equal(told, causes[i].others);
+    }
+}
+
 /* Others are asked on, where one of them has got a picture just now. */
 static void test_fetcher__pauses_one_layer_while_others_get_answers(void **state)
 {
     fixture_t *fixture = *state;
     tseed_transfer_t refused = ask(fixture, "/retry-day"), good = ask(fixture, "/picture");
+    const tseed_layer_t one = {.name = "one"}, other = {.name = "other"};
     tseed_outlook_t outlook;
-    int one, other;
 
     good.layer = &one;
     fetch(fixture, &good);
@@ -1017,6 +1043,7 @@ int main(void)
         TEST(obeys_retry_after),
         TEST(believes_no_retry_after_of_a_day),
         TEST(pauses_one_layer_while_others_get_answers),
+        TEST(keeps_words_of_an_answer_from_other_layers),
         TEST(reads_retry_after_as_a_date),
         TEST(holds_the_rate_for_all_owners),
         TEST(gives_up_without_a_first_byte),

@@ -287,7 +287,7 @@ static void test_pace__knows_nothing_of_requests_that_differ(void **state)
 /* A pause is one layer's when another layer has just got a picture. */
 static void test_pace__hears_a_pause_of_one_layer(void **state)
 {
-    static const int layers[2];
+    static const tseed_layer_t layers[2];
     tseed_transfer_t picture = {.layer = &layers[0], .http_status = 200, .ended = START};
     tseed_transfer_t pause = {.result = TSEED_FETCH_AWAY, .retry_after = SECOND};
     tseed_pace_t pace;
