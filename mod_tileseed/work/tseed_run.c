@@ -205,15 +205,20 @@ void tseed_run_expire(tseed_run_t *runs, const tseed_book_tileset_t *booked,
     }
 }
 
-/* An upstream that is blank for a while looks like a sea. */
+/* An upstream that is blank for a while looks like a sea. A seed keeps the blank tiles that it
+ * finds, and all that is below them if nothing is looked at. */
 static void say_pruned(tseed_run_t *run)
 {
     const tseed_progress_t before = run->progress;
     const double share = (double)before.pruned / (double)run->task->tiles_total;
+    const tseed_layer_t *layer = run->tileset.layer;
+    const int looks = !layer || layer->uniform.share > 0;
 
     tseed_progress_say(&run->progress, TSEED_REASON_PRUNED,
-                       "%d %% of its tiles are taken to be of one colour: TileSeedPrune%s%s",
-                       (int)(100 * share), *before.reason ? "; " : "", before.reason);
+                       "%d %% of its tiles are taken to be of one colour: TileSeedPrune, a reseed "
+                       "asks again%s%s%s",
+                       (int)(100 * share), looks ? "" : ", and with check=0 no seed does",
+                       *before.reason ? "; " : "", before.reason);
 }
 
 /* Puts what the disk quota removed before the reason that the run has already. Nobody knows what an

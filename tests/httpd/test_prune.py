@@ -306,13 +306,30 @@ def test_an_upstream_that_was_blank(httpd, upstream, depth):
     upstream.lands = []
     document = done(httpd, 'stub', zoomStop=5)
     assert document['reasonCode'] == 'PRUNED' and document['reason'].endswith(
-        ' % of its tiles are taken to be of one colour: TileSeedPrune')
+        ' % of its tiles are taken to be of one colour: TileSeedPrune, a reseed asks again')
     assert document['prunedChecked'] >= (16 if depth == 2 else 1)
     upstream.lands = [(0, 0, SIDE, SIDE, SIDE)]
     again = done(httpd, 'stub', zoomStop=5)
     assert again['tilesPruned'] == 0 and again['tilesMade'] > total(5) - total(3), again
     assert not again['reason']
     assert colours(tile(httpd, 5, 0, 0)) != {SEA}
+
+
+@one_mpm
+def test_an_upstream_that_was_blank_and_nothing_is_looked_at(httpd, upstream):
+    """The task says what asks again: a seed does not, a reseed makes all tiles."""
+    httpd.start(sea(upstream, prune='uniform=2 check=0'))
+    upstream.lands = []
+    document = done(httpd, 'stub', zoomStop=5)
+    assert document['reasonCode'] == 'PRUNED' and document['reason'].endswith(
+        ': TileSeedPrune, a reseed asks again, and with check=0 no seed does')
+    upstream.lands = [(0, 0, SIDE, SIDE, SIDE)]
+    asked = len(upstream.requests)
+    done(httpd, 'stub', zoomStop=5)
+    assert len(upstream.requests) == asked and colours(tile(httpd, 0, 0, 0)) == {SEA}
+    again = done(httpd, 'stub', zoomStop=5, type='reseed')
+    assert again['tilesMade'] == total(5) and not again['reason'], again
+    assert SEA not in colours(tile(httpd, 0, 0, 0)) | colours(tile(httpd, 5, 0, 0))
 
 
 @one_mpm

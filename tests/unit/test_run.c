@@ -116,11 +116,19 @@ static void test_run__without_a_tile_it_has_failed(void **state)
 /* An upstream that is blank for a while looks like a sea. */
 static void test_run__an_end_says_that_most_was_pruned(void **state)
 {
+    tseed_layer_t layer = {.uniform = {.share = 0.01}};
+
+    run.tileset.layer = &layer;
     (void)state;
     run.progress.pruned = 512;
     assert_end(TSEED_DONE, "");
     run.progress.pruned = 768;
-    assert_end(TSEED_DONE, "75 % of its tiles are taken to be of one colour: TileSeedPrune");
+    assert_end(TSEED_DONE, "75 % of its tiles are taken to be of one colour: TileSeedPrune, a "
+                           "reseed asks again");
+    run.progress = (tseed_progress_t){.made = 1, .pruned = 768};
+    layer.uniform.share = 0;
+    assert_end(TSEED_DONE, "75 % of its tiles are taken to be of one colour: TileSeedPrune, a "
+                           "reseed asks again, and with check=0 no seed does");
 }
 
 static void test_run__is_new_until_eight_answers_came(void **state)
