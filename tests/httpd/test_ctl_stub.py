@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The client tileseedctl against stub servers: exit codes, what is sent, what is shown, and
 GeoWebCache."""
+import contextlib
 import json
 import re
 import shutil
@@ -158,12 +159,49 @@ def test_check_of_what_needs_somebody():
 
 
 def test_answers_without_end():
-    """Neither bytes nor values of a document fill the memory."""
+    """Neither bytes nor values of a document fill the memory, also of one that does not tell its
+    length."""
     many = b'{"tasks":[' + b','.join([b'{}'] * 1200000) + b']}'
     for body in (many, b'{"tasks":[]' + b' ' * (33 << 20) + b'}'):
         with Stub({'GET tasks.json': (200, body)}) as stub:
             done = run('tasks', url=stub.url)
         assert done.returncode == 4 and len(done.stderr) < 300, done
+
+    def answer(handler):
+        handler.close_connection = True
+        handler.wfile.write(b'HTTP/1.1 200 OK\r\n\r\n{"tasks":[]')
+        with contextlib.suppress(OSError):
+            for _ in range(200):
+                handler.wfile.write(b' ' * (1 << 20))
+                sent.append(1)
+    sent = []
+    with Stub({'GET tasks.json': answer}) as stub:
+        done = run('tasks', url=stub.url)
+    assert done.returncode == 4 and 30 < len(sent) < 60, (done, len(sent))
+
+
+@pytest.mark.parametrize('head, line', [
+    (b'HTTP/1.1 200 OK\r\n', b'X-Word: ' + b'x' * 1000 + b'\r\n'),
+    (b'HTTP/1.1 200 OK\r\nX-Word: ', b'x' * 1000),
+    (b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+     b'c\r\n{"tasks":[]}\r\n0\r\n', b'X-Word: ' + b'x' * 1000 + b'\r\n'),
+    (b'', b'HTTP/1.1 103 Early Hints\r\nLink: <' + b'x' * 1000 + b'>\r\n\r\n'),
+], ids=['headers', 'header', 'trailers', 'hints'])
+def test_headers_without_end(head, line):
+    """No header, no trailer, and no number of either fills the memory: the client goes away."""
+    sent = []
+
+    def answer(handler):
+        handler.close_connection = True
+        handler.wfile.write(head)
+        with contextlib.suppress(OSError):
+            while len(sent) < 100000:
+                handler.wfile.write(line)
+                sent.append(len(line))
+    with Stub({'GET tasks.json': answer}) as stub:
+        done = run('tasks', url=stub.url)
+    assert done.returncode == 4 and len(done.stderr) < 300, done
+    assert sum(sent) < (16 << 20), len(sent)
 
 
 def test_check_knows_nothing():
