@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""README's two commands, one after the other on a machine that has nothing yet, in both orders. The
-packages and the build are there already: commands of the test's own stand for what installs them.
-The tests are not run: what would run them is written down."""
+"""What quickstart says, and README's two commands, one after the other on a machine that has
+nothing yet, in both orders. The packages and the build are there already: commands of the test's
+own stand for what installs them. The tests are not run: what would run them is written down."""
 import os
 import shutil
 import subprocess
@@ -63,3 +63,19 @@ def test_both_commands(machine, orders):    # pylint: disable=redefined-outer-na
     assert 'is DONE' in said['--once'].stdout and said['--once'].returncode == 0, said
     runs = (machine / 'tests-run').read_text(encoding='ascii').splitlines()
     assert len(runs) == 1 and ' -n ' in runs[0], (runs, said['test'])
+
+
+@pytest.mark.parametrize('hosts, drained', [
+    ('web1 STANDBY\nweb2 ACTIVE\nweb3 STANDBY', 'web2'),
+    ('web1 STANDBY\nweb2 STANDBY\nweb3 DEAD', 'web1'),    # the role is changing hands
+    ('', 'web1')], ids=['one-works', 'none-works', 'no-answer'])
+def test_the_fleet_names_the_host_to_drain(tmp_path, hosts, drained):
+    """The one that works; the first one if none does just now."""
+    client = tmp_path / 'tileseedctl'
+    client.write_text(f'#!/bin/sh\nprintf "{hosts}\\n"\n', 'ascii')
+    client.chmod(0o755)
+    script = (f"eval \"$(sed -n '/^show_hosts() {{/,/^}}/p; /^print_fleet() {{/,/^}}/p' "
+              f"{TOP / 'quickstart'})\"\nset -eu\nbuild={tmp_path} run={tmp_path} "
+              'base=http://127.0.0.1:1 password=p wms_port=2\nprint_fleet')
+    said = subprocess.run(['bash', '-c', script], capture_output=True, text=True, check=True)
+    assert f' drain {drained}\n' in said.stdout, said
