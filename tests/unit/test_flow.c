@@ -521,7 +521,9 @@ static void test_flow__without_a_store_tasks_pause_and_waiting_tiles_are_made(vo
     tseed_flow_no_store(flow, &count);
     assert_told("paused 9");
     assert_int_equal(run.ready.count, 1);
+    assert_false(run.ready.head->request.is_unstored);
     assert_int_equal(other.ready.count, 0);
+    assert_true(job->request.is_unstored);
     assert_int_equal(other.working, 1);
     end(job);
 }
