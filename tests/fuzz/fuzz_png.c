@@ -18,8 +18,7 @@ static unsigned char *rgba_of(const tseed_picture_t *picture, apr_pool_t *pool)
 }
 
 /* libpng is more particular in a few points, so it may refuse what we read. */
-static void check_with_libpng(const tseed_picture_t *picture, const tseed_png_t *png,
-                              apr_pool_t *pool)
+static void check_with_libpng(const tseed_picture_t *picture, tseed_png_t *png, apr_pool_t *pool)
 {
     tseed_picture_t theirs = *picture;
     tseed_buffer_t room = {0};
