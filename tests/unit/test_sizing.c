@@ -506,6 +506,10 @@ static void test_sizing__a_note_may_speak_of_any_level(void **state)
         begin_seeder();
         assert_int_equal(metatiles_of(choose_at(Z)), 16);
     }
+    note = apr_psprintf(pool, "%s 0:0:4:0.01\n", print);
+    begin_seeder();
+    assert_int_equal(metatiles_of(choose_at(Z)), 1);
+    assert_int_equal(choose_at(Z).why, TSEED_SIZE_BEST);
     note = apr_psprintf(pool, "%s 64:4:4:0.01\n", print);
     begin_seeder();
     assert_int_equal(choose_at(Z).why, TSEED_SIZE_TRIAL);
