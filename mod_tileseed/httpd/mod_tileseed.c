@@ -23,7 +23,6 @@
 #include <apr_strings.h>
 #include <http_core.h>
 
-#include "base/tseed_ascii.h"
 #include "mod_tileseed_config.h"
 #include "mod_tileseed_directive.h"
 #include "protocol/tseed_document.h"

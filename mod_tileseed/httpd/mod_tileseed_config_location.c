@@ -7,7 +7,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "mod_tileseed_config_upstream.h"
 #include "mod_tileseed_draft.h"
 
 static const char *path_without_slash(const cmd_parms *cmd)

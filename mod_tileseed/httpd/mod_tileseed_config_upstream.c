@@ -217,33 +217,6 @@ static void show_source(const tseed_dump_t *dump, const void *layer)
 
 /* ---- values ---- */
 
-/* APR takes any number and cuts it to 16 bits. */
-static int is_port(const char *text)
-{
-    int64_t port;
-
-    return tseed_ascii_is_digit(*text) && tseed_text_int64(&port, text, 1, UINT16_MAX) == 0;
-}
-
-/* The address is quoted in no sentence: it may hold a password. */
-const char *tseed_url_check(apr_uri_t *uri, const char *url, apr_pool_t *pool)
-{
-    if (apr_uri_parse(pool, url, uri) != APR_SUCCESS || !uri->scheme || !uri->hostname ||
-        !*uri->hostname ||
-        (apr_cstr_casecmp(uri->scheme, "http") != 0 &&
-         apr_cstr_casecmp(uri->scheme, "https") != 0)) {
-        return "an address is written as http://host:port/path or https://host:port/path";
-    }
-    if (uri->port_str && *uri->port_str && !is_port(uri->port_str)) {
-        return "the port of an address is a number from 1 to 65535";
-    }
-    if (uri->user || uri->password) {
-        return "user and password don't belong into the address: write user:password into a file "
-               "and name it with auth=FILE";
-    }
-    return uri->fragment ? "an address must end in front of the '#'" : NULL;
-}
-
 /* A file that must exist, as path. */
 static const char *read_file_name(void *member, const tseed_option_t *option, const char *text,
                                   apr_pool_t *pool)

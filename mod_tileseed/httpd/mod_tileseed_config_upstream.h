@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Addresses of upstreams, and the upstreams of sources that have only an address. Parent, while it
- * reads the configuration; sentences go into `pool`. */
+/* The upstreams of sources that have only an address. Parent, while it reads the configuration. */
 #ifndef MOD_TILESEED_CONFIG_UPSTREAM_H
 #define MOD_TILESEED_CONFIG_UPSTREAM_H
 
-#include <apr_uri.h>
-
 #include "layer/tseed_layer.h"
-
-/* Parses an http or https address without user and password. NULL or a sentence. */
-const char *tseed_url_check(apr_uri_t *uri, const char *url, apr_pool_t *pool);
 
 /* The upstream with the default politeness that all sources at this scheme, host and port share;
  * `url` has passed tseed_wms_check. Its key in the catalog has slashes, as no configured name. */

@@ -27,7 +27,6 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_digest.h"
 #include "board/tseed_hits.h"
-#include "image/tseed_blank.h"
 #include "image/tseed_cutter.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_outcome.h"

@@ -12,6 +12,7 @@
 #ifndef MOD_TILESEED_DIRECTIVE_H
 #define MOD_TILESEED_DIRECTIVE_H
 
+#include <apr_uri.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,6 +79,9 @@ int tseed_read_levels(int *first, int *last, const char *text, int highest, apr_
 /* Reads "256x512": two numbers from 1 to `highest`. */
 const char *tseed_read_pair(int *width, int *height, const char *text, int highest,
                             apr_pool_t *pool);
+
+/* Parses an http or https address without user and password. NULL or a sentence. */
+const char *tseed_url_check(apr_uri_t *uri, const char *url, apr_pool_t *pool);
 
 /* A word in quotes as httpd reads it, and a duration as tseed_read_duration does, in the largest
  * unit that fits: "500ms", "60s", "30d". In `pool`. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The directories that httpd makes for User, and descriptors that a process must not inherit.
+/* The directories that httpd makes for User.
  *
  * A directory that exists stays as it is: an administrator has made it and has decided about owner
  * and mode.
@@ -9,17 +9,13 @@
  * User. So no link is followed in a directory to which others than root may write. */
 #include "mod_tileseed_dirs.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <httpd.h>
 #include <unixd.h>
 
 #include <apr_hash.h>
-#include <apr_portable.h>
 #include <apr_strings.h>
 #include <http_log.h>
 
@@ -27,73 +23,6 @@
 #include "mod_tileseed_config.h"
 
 APLOG_USE_MODULE(tileseed);
-
-/* FD_CLOEXEC has no effect on a fork without exec. Without this module the seeder would hold
- * descriptors of httpd: a piped log's program would live on, a removed log would keep its space,
- * and a port would stay bound. */
-
-/* Whether it is the error log of a virtual host or of the main server. */
-static int is_error_log(int descriptor, const server_rec *servers)
-{
-    for (const server_rec *server = servers; server; server = server->next) {
-        apr_os_file_t log;
-
-        if (server->error_log && apr_os_file_get(&log, server->error_log) == APR_SUCCESS &&
-            log == descriptor) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static int listens(int descriptor)
-{
-    int is_listener = 0;
-    socklen_t size = sizeof(is_listener);
-
-    return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &is_listener, &size) == 0 &&
-           is_listener;
-}
-
-static int is_written_to(int descriptor)
-{
-    const int flags = fcntl(descriptor, F_GETFL);
-
-    return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
-}
-
-static int is_of_no_use(int descriptor)
-{
-    struct stat info;
-
-    if (fstat(descriptor, &info) != 0) {
-        return 0;
-    }
-    return S_ISFIFO(info.st_mode) || (S_ISSOCK(info.st_mode) && listens(descriptor)) ||
-           (S_ISREG(info.st_mode) && is_written_to(descriptor));
-}
-
-void tseed_descriptors_leave(const server_rec *servers)
-{
-    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    DIR *all = opendir("/proc/self/fd");
-    const struct dirent *entry;
-
-    while (nothing >= 0 && all && (entry = readdir(all)) != NULL) {
-        const int descriptor = atoi(entry->d_name);
-
-        if (descriptor > STDERR_FILENO && !is_error_log(descriptor, servers) &&
-            is_of_no_use(descriptor)) {
-            dup3(nothing, descriptor, O_CLOEXEC);
-        }
-    }
-    if (all) {
-        closedir(all);
-    }
-    if (nothing >= 0) {
-        close(nothing);
-    }
-}
 
 #define STATE_MODE 0700
 #define ABOVE_MODE 0755
@@ -194,8 +123,7 @@ static apr_hash_t *stores_of(const tseed_catalog_t *catalog, apr_pool_t *pool)
     return stores;
 }
 
-/* Makes those that are missing. A failure is logged, and no
- * reason not to start. */
+/* Makes those that are missing. A failure is logged, and no reason not to start. */
 static void make_dirs(server_rec *server, apr_pool_t *pool, apr_pool_t *ptemp)
 {
     const tseed_settings_t *settings = &tseed_conf_get(server)->settings;

@@ -12,10 +12,4 @@
 /* Warns of stores in which the process that asks can't make files. Seeder, as User. */
 void tseed_dirs_check(const tseed_catalog_t *catalog, server_rec *server, apr_pool_t *pool);
 
-/* Closes the MPM's pipes, sockets that listen, and files that httpd writes to, access logs among
- * them. /dev/null gets their numbers, so that no number comes to mean something else. Error logs
- * stay open, and so do other sockets, because a logging module may use one. Seeder, before it opens
- * anything and before it drops privileges. Does nothing without /proc. */
-void tseed_descriptors_leave(const server_rec *servers);
-
 #endif

@@ -42,11 +42,6 @@ tseed_draft_t *tseed_draft_create(const ap_directive_t *where, const char *name,
 
 /* ---- what is said ---- */
 
-const ap_directive_t *tseed_draft_said(const tseed_draft_t *draft, const char *name)
-{
-    return apr_hash_get(draft->said, name, APR_HASH_KEY_STRING);
-}
-
 /* The draft that a directive speaks to: its block's or the defaults. */
 static const char *find_draft(tseed_draft_t **draft, const cmd_parms *cmd)
 {

@@ -59,7 +59,10 @@ struct tseed_drafts_t {
 tseed_draft_t *tseed_draft_create(const ap_directive_t *where, const char *name, apr_pool_t *pool);
 
 /* Where a draft says something by the directive of that name; NULL: it does not. */
-const ap_directive_t *tseed_draft_said(const tseed_draft_t *draft, const char *name);
+static inline const ap_directive_t *tseed_draft_said(const tseed_draft_t *draft, const char *name)
+{
+    return apr_hash_get(draft->said, name, APR_HASH_KEY_STRING);
+}
 
 /* Finds the draft of a directive: its block's draft, or the defaults. Notes that the draft has said
  * what the directive is about. Returns NULL, or a sentence when the draft has said it before,

@@ -14,15 +14,12 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
 #include "board/tseed_board.h"
-#include "board/tseed_gauges.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_members.h"
 #include "protocol/tseed_seed_request.h"
-#include "protocol/tseed_usage.h"
 #include "state/tseed_books.h"
 #include "state/tseed_hosts.h"
-#include "store/tseed_owners.h"
 
 /* ---- questions ---- */
 
@@ -467,7 +464,7 @@ static int announce(const tseed_rest_t *rest, const char *said)
 {
     tseed_audit_note(rest->r, "%s", said);
     tseed_rest_announce(rest, WAIT_CHANGE);
-    return tseed_reply_send(rest->r, HTTP_OK, "text/plain", "");
+    return tseed_reply_send(rest->r, HTTP_OK, "text/plain" TSEED_LATIN1, "");
 }
 
 int tseed_rest_note(const tseed_rest_t *rest, tseed_note_change_t *change, const char *name,

@@ -310,7 +310,8 @@ static int handle_retry(tseed_rest_t *rest)
         &positions, tileset.subset->gridset, &task.bounds,
         &(tseed_shape_t){task.zoom_start, task.zoom_stop, task.meta_width, task.meta_height});
     status = tseed_rest_accept(rest, &task, &positions);
-    return status == DECLINED ? tseed_reply_send(rest->r, HTTP_OK, "text/plain", "") : status;
+    return status == DECLINED ? tseed_reply_send(rest->r, HTTP_OK, "text/plain" TSEED_LATIN1, "")
+                              : status;
 }
 
 /* ---- what it answers ---- */

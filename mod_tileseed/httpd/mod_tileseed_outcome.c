@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/tseed_ascii.h"
-#include "base/tseed_text.h"
 #include "board/tseed_counters.h"
 #include "mod_tileseed_supervise.h"
 

@@ -560,7 +560,7 @@ static int handle_forget(tseed_rest_t *rest)
     if (problem) {
         return tseed_reply_error(r, HTTP_CONFLICT, "%s", problem);
     }
-    return removes && row->is_leaving ? tseed_reply_send(r, HTTP_OK, "text/plain", "")
+    return removes && row->is_leaving ? tseed_reply_send(r, HTTP_OK, "text/plain" TSEED_LATIN1, "")
                                       : note_wish(rest, row, removes);
 }
 

@@ -131,7 +131,7 @@ static int log_refused(request_rec *r)
 #define STATE_SECONDS 5 /* until a client asks again that got none of the state */
 
 /* Expires says to caches of HTTP/1.0 what Cache-Control says, and keeps mod_expires away. */
-static int send_whole(request_rec *r, int status, const char *type, const char *body)
+int tseed_reply_send(request_rec *r, int status, const char *type, const char *body)
 {
     apr_size_t length = strlen(body);
 
@@ -150,26 +150,19 @@ static int send_whole(request_rec *r, int status, const char *type, const char *
     return OK;
 }
 
-int tseed_reply_send(request_rec *r, int status, const char *type, const char *body)
-{
-    return send_whole(r, status, apr_pstrcat(r->pool, type, ";charset=ISO-8859-1", NULL), body);
-}
-
-int tseed_reply_service(request_rec *r, int status, const char *type, const char *body)
-{
-    return send_whole(r, status, apr_pstrcat(r->pool, type, ";charset=UTF-8", NULL), body);
-}
-
 int tseed_reply_document(request_rec *r, tseed_format_of_body_t format, const char *body)
 {
-    return tseed_reply_send(r, HTTP_OK, format == TSEED_BODY_JSON ? "application/json" : "text/xml",
+    return tseed_reply_send(r, HTTP_OK,
+                            format == TSEED_BODY_JSON ? "application/json" TSEED_LATIN1
+                                                      : "text/xml" TSEED_LATIN1,
                             body);
 }
 
 static int send_error(request_rec *r, int status, const char *text)
 {
     tseed_audit_note(r, "%s", text);
-    return tseed_reply_send(r, status, "text/plain", tseed_escape_plain(text, r->pool));
+    return tseed_reply_send(r, status, "text/plain" TSEED_LATIN1,
+                            tseed_escape_plain(text, r->pool));
 }
 
 int tseed_reply_error(request_rec *r, int status, const char *format, ...)

@@ -12,9 +12,12 @@
 
 /* ---- answers: they return what a handler hook returns ---- */
 
-/* Each sends a whole answer with charset ISO-8859-1, with `Cache-Control: no-store` or, if it has
- * an ETag, `no-cache`, and returns OK.
- * `body` is pure ASCII but in error, which takes UTF-8. */
+/* The charset of what we write ourselves, behind its type: pure ASCII. Documents of map services
+ * declare UTF-8, and have that. */
+#define TSEED_LATIN1 ";charset=ISO-8859-1"
+
+/* Each sends a whole answer, with `Cache-Control: no-store` or, if it has an ETag, `no-cache`, and
+ * returns OK. `type` has a charset. An error takes UTF-8. */
 int tseed_reply_send(request_rec *r, int status, const char *type, const char *body);
 int tseed_reply_document(request_rec *r, tseed_format_of_body_t format, const char *body);
 int tseed_reply_error(request_rec *r, int status, const char *format, ...)
@@ -23,9 +26,6 @@ int tseed_reply_error(request_rec *r, int status, const char *format, ...)
 /* The same with 503 and Retry-After. */
 int tseed_reply_busy(request_rec *r, int seconds, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* The same for a document of a map service, which declares UTF-8 and is labelled so. */
-int tseed_reply_service(request_rec *r, int status, const char *type, const char *body);
 
 /* Says that the document which is sent next has this ETag, and may be kept if it is asked for each
  * time. HTTP_NOT_MODIFIED: the client has that document, return this status. OK: send it. */

@@ -395,7 +395,7 @@ static int not_allowed(tseed_rest_t *rest, unsigned allowed)
     }
     apr_table_setn(r->headers_out, "Allow", allow);
     if (r->method_number == M_OPTIONS && rest->dir->dialect == TSEED_DIALECT_GEOWEBCACHE) {
-        return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+        return tseed_reply_send(r, HTTP_OK, "text/plain" TSEED_LATIN1, "");
     }
     return tseed_reply_error(r, HTTP_METHOD_NOT_ALLOWED, "%s is not possible here, only %s",
                              r->method, allow);

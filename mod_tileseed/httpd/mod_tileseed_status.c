@@ -20,7 +20,6 @@
 #include "mod_tileseed_handlers.h"
 #include "mod_tileseed_reply.h"
 #include "mod_tileseed_supervise.h"
-#include "protocol/tseed_document.h"
 
 /* ---- mod_status ---- */
 

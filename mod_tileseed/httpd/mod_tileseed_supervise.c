@@ -8,11 +8,15 @@
  */
 #include "mod_tileseed_supervise.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <httpd.h>
@@ -203,6 +207,79 @@ typedef struct {
 
 static supervisor_t *current; /* of this generation; reset when the shared object is loaded again */
 
+/* ---- descriptors that the seeder inherits ---- */
+
+/* FD_CLOEXEC has no effect on a fork without exec. Without this module the seeder would hold
+ * descriptors of httpd: a piped log's program would live on, a removed log would keep its space,
+ * and a port would stay bound. */
+
+/* Whether it is the error log of a virtual host or of the main server. */
+static int is_error_log(int descriptor, const server_rec *servers)
+{
+    for (const server_rec *server = servers; server; server = server->next) {
+        apr_os_file_t log;
+
+        if (server->error_log && apr_os_file_get(&log, server->error_log) == APR_SUCCESS &&
+            log == descriptor) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int listens(int descriptor)
+{
+    int is_listener = 0;
+    socklen_t size = sizeof(is_listener);
+
+    return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &is_listener, &size) == 0 &&
+           is_listener;
+}
+
+static int is_written_to(int descriptor)
+{
+    const int flags = fcntl(descriptor, F_GETFL);
+
+    return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
+static int is_of_no_use(int descriptor)
+{
+    struct stat info;
+
+    if (fstat(descriptor, &info) != 0) {
+        return 0;
+    }
+    return S_ISFIFO(info.st_mode) || (S_ISSOCK(info.st_mode) && listens(descriptor)) ||
+           (S_ISREG(info.st_mode) && is_written_to(descriptor));
+}
+
+/* Closes the MPM's pipes, sockets that listen, and files that httpd writes to, access logs among
+ * them. /dev/null gets their numbers, so that no number comes to mean something else. Error logs
+ * stay open, and so do other sockets, because a logging module may use one. Does nothing without
+ * /proc. */
+static void leave_descriptors(const server_rec *servers)
+{
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    DIR *all = opendir("/proc/self/fd");
+    const struct dirent *entry;
+
+    while (nothing >= 0 && all && (entry = readdir(all)) != NULL) {
+        const int descriptor = atoi(entry->d_name);
+
+        if (descriptor > STDERR_FILENO && !is_error_log(descriptor, servers) &&
+            is_of_no_use(descriptor)) {
+            dup3(nothing, descriptor, O_CLOEXEC);
+        }
+    }
+    if (all) {
+        closedir(all);
+    }
+    if (nothing >= 0) {
+        close(nothing);
+    }
+}
+
 /* ---- the seeder's process ---- */
 
 static tseed_board_t *crash_board; /* for the handler; set in the seeder alone */
@@ -292,7 +369,7 @@ static void seeder_main(supervisor_t *supervisor)
     }
     prctl(PR_SET_NAME, "tileseed", 0, 0, 0);
     ap_close_listeners();
-    tseed_descriptors_leave(supervisor->server);
+    leave_descriptors(supervisor->server);
     setpriority(PRIO_PROCESS, 0, settings->nice);
     apr_pool_create(&pool, supervisor->server->process->pool);
     if (ap_run_drop_privileges(pool, supervisor->server) != OK) {

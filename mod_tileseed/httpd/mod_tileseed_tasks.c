@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/tseed_clock.h"
-#include "base/tseed_text.h"
 #include "board/tseed_board.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_handlers.h"
@@ -78,7 +76,8 @@ static int seed(tseed_rest_t *rest, tseed_format_of_body_t format)
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
     status = accept_document(rest, &task, &document);
-    return status == DECLINED ? tseed_reply_send(r, HTTP_OK, "text/plain", "") : status;
+    return status == DECLINED ? tseed_reply_send(r, HTTP_OK, "text/plain" TSEED_LATIN1, "")
+                              : status;
 }
 
 static int handle_seed(tseed_rest_t *rest)
@@ -112,7 +111,8 @@ static int seed_form(tseed_rest_t *rest, const apr_table_t *form)
     }
     address = apr_psprintf(r->pool, "%s/tasks/%" APR_INT64_T_FMT ".json",
                            tseed_public_path(rest->dir, rest->base, r->pool), task.id);
-    return tseed_reply_send(r, HTTP_OK, "text/html", tseed_answer_seed(&task, address, r->pool));
+    return tseed_reply_send(r, HTTP_OK, "text/html" TSEED_LATIN1,
+                            tseed_answer_seed(&task, address, r->pool));
 }
 
 /* ---- list ---- */
@@ -240,7 +240,7 @@ static int list_form(tseed_rest_t *rest, const apr_table_t *form)
         rest->route.layer = NULL;
     }
     status = list(rest, &rows);
-    return status == DECLINED ? tseed_reply_send(r, HTTP_OK, "text/html",
+    return status == DECLINED ? tseed_reply_send(r, HTTP_OK, "text/html" TSEED_LATIN1,
                                                  tseed_answer_list((tseed_status_row_t *)rows->elts,
                                                                    rows->nelts, r->pool))
                               : status;
@@ -264,7 +264,7 @@ static const apr_array_header_t *layers_of(const tseed_rest_t *rest)
 static int reply_terminated(const tseed_rest_t *rest, const char *code,
                             const apr_array_header_t *terminated)
 {
-    return tseed_reply_send(rest->r, HTTP_OK, "text/html",
+    return tseed_reply_send(rest->r, HTTP_OK, "text/html" TSEED_LATIN1,
                             tseed_answer_kill(code, (tseed_terminated_t *)terminated->elts,
                                               terminated->nelts, rest->r->pool));
 }

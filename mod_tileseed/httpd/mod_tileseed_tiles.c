@@ -18,19 +18,13 @@
 #include <unistd.h>
 #include <util_filter.h>
 
-#include "base/tseed_clock.h"
-#include "base/tseed_digest.h"
-#include "board/tseed_hits.h"
 #include "image/tseed_blank.h"
-#include "image/tseed_cutter.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_delivery.h"
 #include "mod_tileseed_outcome.h"
 #include "mod_tileseed_reply.h"
-#include "mod_tileseed_supervise.h"
 #include "mod_tileseed_wanted.h"
 #include "protocol/tseed_service.h"
-#include "seeder/tseed_miss.h"
 #include "store/tseed_atlas.h"
 #include "store/tseed_store.h"
 
@@ -86,12 +80,12 @@ static void make_atlas(server_rec *server, apr_pool_t *pool, apr_pool_t *ptemp)
  * They are made for each request, because they name the server as the client calls it.
  */
 
-#define XML "application/xml"
+#define XML "application/xml;charset=UTF-8"
 
 /* As the standards of WMS ask for (OGC 01-068r3 6.5, 06-042 6.6). */
-#define WMS_130_XML "text/xml"
-#define WMS_111_XML "application/vnd.ogc.wms_xml"
-#define SE_XML      "application/vnd.ogc.se_xml"
+#define WMS_130_XML "text/xml;charset=UTF-8"
+#define WMS_111_XML "application/vnd.ogc.wms_xml;charset=UTF-8"
+#define SE_XML      "application/vnd.ogc.se_xml;charset=UTF-8"
 
 /* A path of ours as a whole address with scheme and host, as clients call it. */
 static const char *public_url(request_rec *r, const tseed_dir_conf_t *dir, const char *base)
@@ -139,8 +133,8 @@ static int send_wms_capabilities(request_rec *r, const tseed_wanted_t *wanted,
 {
     tseed_wms_dialect_t dialect = dialect_of(wanted);
 
-    return tseed_reply_service(r, HTTP_OK, dialect == TSEED_WMS_130 ? WMS_130_XML : WMS_111_XML,
-                               tseed_wms_capabilities(service, dialect, r->pool));
+    return tseed_reply_send(r, HTTP_OK, dialect == TSEED_WMS_130 ? WMS_130_XML : WMS_111_XML,
+                            tseed_wms_capabilities(service, dialect, r->pool));
 }
 
 static int send_problem(request_rec *r, const tseed_wanted_t *wanted)
@@ -149,10 +143,10 @@ static int send_problem(request_rec *r, const tseed_wanted_t *wanted)
 
     switch (wanted->service) {
     case TSEED_SERVICE_WMTS:
-        return tseed_reply_service(r, wanted->status, XML,
-                                   tseed_wmts_exception(&wanted->detail, wanted->problem, r->pool));
+        return tseed_reply_send(r, wanted->status, XML,
+                                tseed_wmts_exception(&wanted->detail, wanted->problem, r->pool));
     case TSEED_SERVICE_WMS:
-        return tseed_reply_service(
+        return tseed_reply_send(
             r, wanted->status, dialect == TSEED_WMS_130 ? WMS_130_XML : SE_XML,
             tseed_wms_exception(dialect, &wanted->detail, wanted->problem, r->pool));
     default:
@@ -167,16 +161,15 @@ static int answer_service(request_rec *r, const tseed_dir_conf_t *dir, const tse
 
     switch (wanted->kind) {
     case TSEED_WANTED_WMTS_CAPABILITIES:
-        return tseed_reply_service(r, HTTP_OK, XML, tseed_wmts_capabilities(&service, r->pool));
+        return tseed_reply_send(r, HTTP_OK, XML, tseed_wmts_capabilities(&service, r->pool));
     case TSEED_WANTED_WMS_CAPABILITIES:
         return send_wms_capabilities(r, wanted, &service);
     case TSEED_WANTED_TMS_SERVICE:
-        return tseed_reply_service(r, HTTP_OK, XML, tseed_tms_service(&service, r->pool));
+        return tseed_reply_send(r, HTTP_OK, XML, tseed_tms_service(&service, r->pool));
     case TSEED_WANTED_TMS_MAP:
-        return tseed_reply_service(r, HTTP_OK, XML,
-                                   tseed_tms_map(&service, wanted->chart->layer,
-                                                 wanted->chart->subset,
-                                                 wanted->served->tileset.format, r->pool));
+        return tseed_reply_send(r, HTTP_OK, XML,
+                                tseed_tms_map(&service, wanted->chart->layer, wanted->chart->subset,
+                                              wanted->served->tileset.format, r->pool));
     default:
         return send_problem(r, wanted);
     }
