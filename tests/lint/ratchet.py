@@ -10,7 +10,7 @@ import re
 
 import lint
 
-ONE_CALLER = 223
+ONE_CALLER = 217
 ONLY_TESTS = 14
 FEATURES = {'prun': 17, 'deriv': 39, 'portion|relay|errand|lease': 69}
 
