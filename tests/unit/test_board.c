@@ -422,6 +422,24 @@ static void damage_id(tseed_task_t *task, tseed_progress_t *progress)
     task->id = 2;
 }
 
+static void damage_number(tseed_task_t *task, tseed_progress_t *progress)
+{
+    (void)progress;
+    task->id = -1;
+}
+
+static void damage_size(tseed_task_t *task, tseed_progress_t *progress)
+{
+    *progress = (tseed_progress_t){.state = TSEED_RUNNING};
+    task->tiles_total = -1;
+}
+
+static void damage_type(tseed_task_t *task, tseed_progress_t *progress)
+{
+    (void)progress;
+    task->type = TSEED_TRUNCATE + 1;
+}
+
 #define YEAR_10000 (INT64_C(253402300800) * APR_USEC_PER_SEC)
 
 static void damage_start(tseed_task_t *task, tseed_progress_t *progress)
@@ -454,7 +472,8 @@ static void test_board__validator_sees_each_damage(void **state)
 {
     static damage_t *const damages[] = {damage_counter, damage_total, damage_sum,  damage_window,
                                         damage_reason,  damage_state, damage_done, damage_id,
-                                        damage_start,   damage_end,   damage_wait};
+                                        damage_start,   damage_end,   damage_wait, damage_number,
+                                        damage_size,    damage_type};
 
     (void)state;
     for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
