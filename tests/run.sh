@@ -6,7 +6,8 @@
 # BUILD is configured and built already. Without a word each test runs once. quick: unit tests,
 # lints, fuzz corpora and the main path of one MPM. all: each test, and then the suites that need a
 # build of their own: distcheck, with the sanitizers of addresses and undefined behaviour; the
-# sanitizer of threads; coverage. The last two lie in directories below BUILD.
+# sanitizer of threads; coverage. The last two lie in directories below BUILD. So does the module
+# without the fleet, which all but quick try.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/.." && pwd -P)
@@ -160,6 +161,24 @@ threaded_programs() {
     done
 }
 
+# A module for one host, in a build of its own, with the programs that pass the doors of the fleet
+# and what shows the module as a whole
+run_alone() {
+    local directory=$build/alone programs
+    programs=$(printf 'tests/unit/test_%s ' board flow seeder state store task_queue)
+    say "A module without the fleet"
+    run_programs "$programs" "$directory" --without-fleet CFLAGS=-O0
+    if ! make -s -C "$directory" -j"$jobs" mod_tileseed.la tileseedctl \
+        >>"$directory/build.log" 2>&1; then
+        count "$directory/build.log" 0 1 0
+        return
+    fi
+    make -s -C "$directory" check-httpd HTTPD_JOBS=$((2 * $(nproc))) \
+        PYTEST_FLAGS='-k "event and (main_path or alone) or mistake and (Host or Lease)"' 2>&1 |
+        tee "$directory/check-httpd.log" || :
+    count_pytest "$directory/check-httpd.log"
+}
+
 # The sanitizer of threads does not start where the kernel spreads addresses over more bits than the
 # sanitizer knows. setarch ends that, where it may.
 run_threads() {
@@ -194,6 +213,9 @@ say "Unit tests, fuzz corpora, lints"
 run_check "$build" check
 say "The module in httpd"
 run_httpd "${httpd_flags[@]}"
+if [ "${2:-}" != quick ]; then
+    run_alone
+fi
 if [ "${2:-}" = all ]; then
     run_thorough
 fi

@@ -6,8 +6,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_calendar.c \
 	%D%/tseed_calendar.h \
 	%D%/tseed_clock.h \
-	%D%/tseed_deadline.c \
-	%D%/tseed_deadline.h \
 	%D%/tseed_digest.c \
 	%D%/tseed_digest.h \
 	%D%/tseed_log.c \

@@ -320,3 +320,15 @@ const char *tseed_text_number(double number, apr_pool_t *pool)
     }
     return apr_pstrdup(pool, text);
 }
+
+int tseed_text_is_host(const char *text, size_t most)
+{
+    const size_t length = strlen(text);
+
+    for (size_t i = 0; i < length; i++) {
+        if (!tseed_ascii_is_alnum(text[i]) && !strchr("-_.", text[i])) {
+            return 0;
+        }
+    }
+    return length > 0 && length <= most && text[0] != '.';
+}

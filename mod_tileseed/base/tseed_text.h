@@ -82,4 +82,8 @@ void tseed_text_second(char text[TSEED_TIME_SIZE], apr_time_t time);
 /* RFC 3339 in UTC with milliseconds, "2026-11-21T09:30:00.000Z". */
 const char *tseed_text_rfc3339(apr_time_t time, apr_pool_t *pool);
 
+/* Whether a text can be the name of a host: 1 to `most` letters, digits, '-', '_' and '.', the
+ * first of them no '.'. */
+int tseed_text_is_host(const char *text, size_t most);
+
 #endif

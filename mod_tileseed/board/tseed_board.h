@@ -18,7 +18,7 @@
  *      +------------+
  *      | applied    |            seeder         applied_seq
  *      | quota      |            seeder         the quota configuration, a pair (tseed_pair.h)
- *      | host       |            seeder         which host works, a pair
+ *      | host       |            seeder         which host works, a pair (tseed_pair.h)
  *      | gauges     |            seeder         the quota's and the upstreams' (tseed_gauges.h)
  *      | traces     |            seeder, workers  what jobs have found or removed (tseed_traces.h)
  *      | counters   |            all            what the metrics tell (tseed_counters.h)
@@ -50,7 +50,7 @@
 #include <apr_tables.h>
 
 #include "layer/tseed_layer.h"
-#include "protocol/tseed_lists.h"
+#include "protocol/tseed_settings.h"
 #include "protocol/tseed_task.h"
 
 /* A process's view of the segment: private memory, which processes that are forked later inherit.
@@ -64,8 +64,15 @@ typedef enum {
     TSEED_SEEDER_LOCKED_OUT, /* another seeder holds the state directory */
     TSEED_SEEDER_NO_STATE,   /* the state database can't be used; see the log */
     TSEED_SEEDER_STOPPED,    /* left on request */
-    TSEED_SEEDER_STANDBY     /* another host works, tseed_board_host_get says which */
+    TSEED_SEEDER_STANDBY     /* another host works, see tseed_board_host_t */
 } tseed_seeder_state_t;
+
+/* Which of several hosts works. A seeder that has the database for itself says nothing. */
+typedef struct {
+    int64_t tenure; /* of the seeder's role: what the board says of tasks is of that tenure; 0: the
+                     * database has one host */
+    char active[TSEED_HOST_NAME_MAX + 1]; /* who works; "": nobody, or nobody else can */
+} tseed_board_host_t;
 
 /* A slot's task, as readers get it. */
 typedef struct {
@@ -210,16 +217,7 @@ const char *tseed_board_validate(const tseed_board_t *board, apr_pool_t *pool);
  * database knows its task. Seeder, main thread, before it reads the slots. */
 const char *tseed_board_mend(tseed_board_t *board, apr_pool_t *pool);
 
-/* ---- the hosts that share the state database: which one works ----
- *
- * A seeder that has the database for itself says nothing.
- */
-
-typedef struct {
-    int64_t tenure; /* of the seeder's role: what the board says of tasks is of that tenure; 0: the
-                     * database has one host */
-    char active[TSEED_HOST_NAME_MAX + 1]; /* who works; "": nobody, or nobody else can */
-} tseed_board_host_t;
+/* ---- hosts that share the database ---- */
 
 /* Says it. Seeder, main thread. */
 void tseed_board_host_set(tseed_board_t *board, const tseed_board_host_t *host);

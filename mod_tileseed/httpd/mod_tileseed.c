@@ -32,6 +32,7 @@
 /* In the order in which they start, and their hooks run where httpd lets them choose. */
 #define PARTS(X)                                                                                   \
     X(config_server)                                                                               \
+    X(hosts)                                                                                       \
     X(config_upstream)                                                                             \
     X(config_gridset)                                                                              \
     X(config_layer)                                                                                \

@@ -16,7 +16,7 @@
 #include "mod_tileseed.h"
 #include "mod_tileseed_draft.h"
 #include "mod_tileseed_dump.h"
-#include "protocol/tseed_lists.h"
+#include "fleet/tseed_fleet.h"
 #include "state/tseed_conninfo.h"
 
 #ifndef TSEED_STATE_DIR
@@ -114,6 +114,9 @@ static const char *set_database(cmd_parms *cmd, void *dir, const apr_array_heade
                             "the driver '%s' can't keep the tasks, sqlite3 or pgsql is expected",
                             tseed_text_quote(driver, 40, cmd->pool));
     }
+    if (is_pgsql && !tseed_fleet_is_built()) {
+        return "several hosts may share PostgreSQL; " TSEED_NO_FLEET;
+    }
     return is_pgsql ? judge_conninfo(cmd, params) : NULL;
 }
 
@@ -136,26 +139,6 @@ static void show_database(const tseed_dump_t *dump, const void *conf)
 
     tseed_dump_line(dump, "TileSeedDatabase %s%s", settings->db_driver,
                     show_params(dump, settings));
-}
-
-static const char *set_host(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
-{
-    const char *name = APR_ARRAY_IDX(words, 0, const char *);
-
-    (void)dir;
-    if (!tseed_host_name_is_good(name)) {
-        return apr_psprintf(cmd->pool,
-                            "'%s' is not possible, a name of at most %d letters, digits, '-', '_' "
-                            "and '.' is expected, such as web1",
-                            tseed_text_quote(name, 60, cmd->pool), TSEED_HOST_NAME_MAX);
-    }
-    settings_of_server()->host = name;
-    return NULL;
-}
-
-static void show_host(const tseed_dump_t *dump, const void *conf)
-{
-    tseed_dump_line(dump, "TileSeedHost %s", tseed_show_word(settings_in(conf)->host, dump->pool));
 }
 
 static const char *set_history(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
@@ -325,7 +308,7 @@ static const char *host_by_default(apr_pool_t *pool)
     char name[APRMAXHOSTLEN + 1] = "";
 
     if (apr_gethostname(name, sizeof(name), pool) != APR_SUCCESS ||
-        !tseed_host_name_is_good(name)) {
+        !tseed_text_is_host(name, TSEED_HOST_NAME_MAX)) {
         return "localhost";
     }
     return apr_pstrdup(pool, name);
@@ -410,8 +393,6 @@ static const command_rec directives[] = {
     TSEED_DIRECTIVE("TileSeedDatabase",
                     TSEED_SHOWN(TSEED_IN_SERVER, 1, 2, set_database, show_database),
                     "DRIVER [PARAMS], the database of tasks"),
-    TSEED_DIRECTIVE("TileSeedHost", TSEED_SHOWN(TSEED_IN_SERVER, 1, 1, set_host, show_host),
-                    "NAME, of this host among those that share the database"),
     TSEED_DIRECTIVE("TileSeedHistory",
                     TSEED_SHOWN(TSEED_IN_SERVER, 2, 2, set_history, show_history),
                     "N AGE, how many finished tasks are kept, and for how long"),
@@ -419,9 +400,6 @@ static const command_rec directives[] = {
                     "on|off, whether tiles are on the disk before tasks are done"),
     TSEED_DIRECTIVE("TileSeedServerStatus", SETTING(server_status, tseed_read_switch, 0, 0),
                     "on|off, whether mod_status shows the seeder and its tasks"),
-    TSEED_DIRECTIVE("TileSeedLease",
-                    SETTING(lease, tseed_read_duration, 3000 * MSEC, 600 * 1000 * MSEC),
-                    "DURATION, after which another host takes over from a silent one"),
     TSEED_DIRECTIVE("TileSeedThreads", SETTING(threads, tseed_read_int, 1, 256),
                     "N, seeding threads that all tasks share"),
     TSEED_DIRECTIVE("TileSeedWorkers", SETTING(workers, tseed_read_int, 1, 256),

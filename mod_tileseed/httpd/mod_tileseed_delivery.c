@@ -34,7 +34,7 @@
 #include "mod_tileseed_supervise.h"
 #include "mod_tileseed_wait.h"
 #include "mod_tileseed_wanted.h"
-#include "seeder/tseed_miss.h"
+#include "work/tseed_miss.h"
 #include "store/tseed_atlas.h"
 #include "store/tseed_store.h"
 

@@ -18,6 +18,10 @@
 
 #include "mod_tileseed_config.h"
 
+/* What says that this build has no fleet, to administrators and clients. */
+#define TSEED_NO_FLEET                                                                             \
+    "this module was built for one host alone (configure --without-fleet), and knows no other"
+
 /* ---- arguments ---- */
 
 typedef struct tseed_option_t tseed_option_t;

@@ -19,7 +19,7 @@
 #include "protocol/tseed_members.h"
 #include "protocol/tseed_seed_request.h"
 #include "state/tseed_books.h"
-#include "state/tseed_hosts.h"
+#include "fleet/tseed_fleet.h"
 
 /* ---- questions ---- */
 
@@ -47,7 +47,7 @@ const tseed_layer_t *tseed_rest_find_layer(const tseed_rest_t *rest)
  * before any other one has heard of it. So the database alone knows all tasks there. */
 int tseed_rest_board_is_current(const tseed_rest_t *rest)
 {
-    return !tseed_hosts_can_share(rest->conf->settings.db_driver) &&
+    return !tseed_fleet_can_share(rest->conf->settings.db_driver) &&
            !tseed_board_is_crowded(rest->board) &&
            tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
            tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* How the service is: the overview, the upstreams, the hosts; what has an upstream asked again, and
- * a host drained. */
-#include <apr_network_io.h>
+/* How the service is: the overview, the upstreams, and what has an upstream asked again. */
 #include <apr_strings.h>
 #include <httpd.h>
 #include <http_log.h>
@@ -21,9 +19,7 @@
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
 #include "state/tseed_books.h"
-#include "state/tseed_hosts.h"
-
-/* ---- overview and upstreams ---- */
+#include "fleet/tseed_fleet.h"
 
 static const char *const states[] = {
     [TSEED_SEEDER_NONE] = "DOWN",         [TSEED_SEEDER_STARTING] = "STARTING",
@@ -43,7 +39,7 @@ static void read_hosts(const tseed_rest_t *rest, tseed_overview_seeder_t *seeder
         return;
     }
     seeder->host = rest->conf->settings.host;
-    seeder->active = tseed_hosts_can_share(rest->conf->settings.db_driver)
+    seeder->active = tseed_fleet_can_share(rest->conf->settings.db_driver)
                          ? apr_pstrdup(rest->r->pool, host.active)
                          : seeder->host;
 }
@@ -446,125 +442,12 @@ static int handle_upstreams(tseed_rest_t *rest)
                                 tseed_upstreams_document(upstreams, &now, r->pool));
 }
 
-/* ---- hosts ---- */
-
-#define QUOTE_MAX 60 /* of what the client sent, in a message */
-
-static const char *machine_name(apr_pool_t *pool)
-{
-    char name[APRMAXHOSTLEN + 1] = "";
-
-    apr_gethostname(name, sizeof(name), pool);
-    return apr_pstrdup(pool, name);
-}
-
-/* The one host, which is dead when its seeder does not work. */
-static void list_self(const tseed_rest_t *rest, tseed_host_list_t *list)
-{
-    apr_pool_t *pool = rest->r->pool;
-    const apr_time_t since = tseed_board_seeder_since(rest->board);
-    const apr_time_t now = tseed_clock_monotonic();
-    tseed_host_row_t *host;
-    apr_time_t beat;
-    int works;
-
-    list->now = apr_time_now();
-    list->hosts = apr_array_make(pool, 1, sizeof(tseed_host_row_t));
-    works = tseed_board_seeder(rest->board, NULL, NULL, &beat) == TSEED_SEEDER_WORKING;
-    list->active = works ? list->self : "";
-    host = apr_array_push(list->hosts);
-    *host = (tseed_host_row_t){.name = list->self,
-                               .machine = machine_name(pool),
-                               .version = TSEED_VERSION,
-                               .is_dead = !works,
-                               .seen = beat > 0 ? list->now - (now - beat) : 0};
-    host->started = since > 0 ? list->now - (now - since) : 0;
-}
-
-/* DECLINED, or OK with the refusal sent. */
-static int read_list(const tseed_rest_t *rest, tseed_host_list_t *list)
-{
-    const tseed_settings_t *settings = &rest->conf->settings;
-    tseed_visit_t db;
-
-    *list = (tseed_host_list_t){.self = settings->host};
-    if (!tseed_hosts_can_share(settings->db_driver)) {
-        list_self(rest, list);
-        return DECLINED;
-    }
-    db = tseed_visit_begin(rest->r);
-    tseed_visit_do(&db, tseed_hosts_list(db.state, list, rest->r->pool));
-    return tseed_visit_done(&db, "list the hosts");
-}
-
-static int handle_hosts(tseed_rest_t *rest)
-{
-    request_rec *r = rest->r;
-    tseed_host_list_t list;
-    int status = tseed_rest_refuse_some(rest, "the list of hosts");
-
-    if (status == DECLINED) {
-        status = read_list(rest, &list);
-    }
-    return status == DECLINED
-               ? tseed_reply_document(r, TSEED_BODY_JSON, tseed_host_document(&list, r->pool))
-               : status;
-}
-
-/* DECLINED: the state of the host is changed. */
-static int drain(const tseed_rest_t *rest, int is_draining)
-{
-    request_rec *r = rest->r;
-    const char *host = rest->route.host;
-    tseed_visit_t db = tseed_visit_begin(r);
-
-    tseed_visit_do(&db, tseed_hosts_drain(db.state, host, is_draining));
-    tseed_visit_end(&db);
-    if (db.rv == APR_NOTFOUND) {
-        return tseed_reply_error(r, HTTP_NOT_FOUND, "there is no host '%s'",
-                                 tseed_text_quote(host, QUOTE_MAX, r->pool));
-    }
-    if (db.rv != APR_SUCCESS) {
-        return tseed_visit_refuse(&db, "change the state of the host");
-    }
-    tseed_audit_note(r, "host '%s' is to be %s", host, is_draining ? "drained" : "active");
-    return DECLINED;
-}
-
-static int handle_drain(tseed_rest_t *rest)
-{
-    request_rec *r = rest->r;
-    int is_draining, status = tseed_rest_refuse_some(rest, "a host");
-    const char *error;
-
-    if (status != DECLINED) {
-        return status;
-    }
-    error = tseed_host_body_read(&is_draining, rest->body, rest->length, r->pool);
-    if (error) {
-        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
-    }
-    if (!tseed_hosts_can_share(rest->conf->settings.db_driver)) {
-        return tseed_reply_error(r, HTTP_CONFLICT,
-                                 "this server has its state database for itself: no other host "
-                                 "can take its work over");
-    }
-    status = drain(rest, is_draining);
-    return status == DECLINED ? handle_hosts(rest) : status;
-}
-
 /* ---- what it answers ---- */
 
 static const tseed_handler_t handlers[] = {
     {.action = TSEED_ACTION_OVERVIEW, .handle = handle_overview, .keys = tseed_no_key},
     {.action = TSEED_ACTION_UPSTREAMS, .handle = handle_upstreams, .keys = tseed_no_key},
     {.action = TSEED_ACTION_ASK_AGAIN, .handle = handle_ask_again, .changes = 1},
-    {.action = TSEED_ACTION_HOSTS, .handle = handle_hosts, .keys = tseed_no_key},
-    {.action = TSEED_ACTION_DRAIN,
-     .handle = handle_drain,
-     .has_body = 1,
-     .changes = 1,
-     .keys = tseed_no_key},
     {.handle = NULL},
 };
 

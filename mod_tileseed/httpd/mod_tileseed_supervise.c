@@ -40,7 +40,7 @@
 #include "mod_tileseed_config.h"
 #include "mod_tileseed_dirs.h"
 #include "protocol/tseed_settings.h"
-#include "seeder/tseed_miss.h"
+#include "work/tseed_miss.h"
 #include "seeder/tseed_seeder.h"
 
 APLOG_USE_MODULE(tileseed);
@@ -102,7 +102,7 @@ static int retained_doorbell(server_rec *server)
 /* The name that earlier builds gave the socket: a graceful restart into this build finds theirs. */
 #define MISS_SOCKET_KEY "mod_tileseed-hatch"
 
-/* One end of the miss socket (seeder/tseed_miss.h): 0 is the seeder's, 1 the children's. -1: there
+/* One end of the miss socket (work/tseed_miss.h): 0 is the seeder's, 1 the children's. -1: there
  * is none. */
 static int retained_miss_socket(int end, int most, server_rec *server)
 {

@@ -27,7 +27,7 @@ int tseed_supervise_responds(void);
 /* Tells the seeder that something has been committed. Any process; never blocks. */
 void tseed_supervise_ring(void);
 
-/* Where a request thread asks the seeder for a missing tile (seeder/tseed_miss.h); -1: nowhere. */
+/* Where a request thread asks the seeder for a missing tile (work/tseed_miss.h); -1: nowhere. */
 int tseed_supervise_miss_socket(void);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <httpd.h>
 
-#include "seeder/tseed_miss.h"
+#include "work/tseed_miss.h"
 
 typedef struct {
     request_rec *request;

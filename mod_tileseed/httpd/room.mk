@@ -44,3 +44,8 @@ mod_tileseed_la_SOURCES += \
 	%D%/mod_tileseed_wait.h \
 	%D%/mod_tileseed_wanted.c \
 	%D%/mod_tileseed_wanted.h
+if FLEET
+mod_tileseed_la_SOURCES += %D%/mod_tileseed_hosts.c
+else
+mod_tileseed_la_SOURCES += %D%/mod_tileseed_no_hosts.c
+endif

@@ -10,8 +10,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_cutter.h \
 	%D%/tseed_jpeg.c \
 	%D%/tseed_jpeg.h \
-	%D%/tseed_pack.c \
-	%D%/tseed_pack.h \
 	%D%/tseed_palette.c \
 	%D%/tseed_palette.h \
 	%D%/tseed_picture.c \

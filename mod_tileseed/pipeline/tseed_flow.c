@@ -10,12 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "base/tseed_clock.h"
 #include "base/tseed_memory.h"
 #include "pipeline/tseed_upstreams.h"
 #include "source/tseed_source.h"
-#include "work/tseed_portion.h"
 
 #define CRASHES_OF_METATILE 2
 
@@ -217,12 +215,14 @@ static void begin_get(tseed_job_t *leader)
  * answer as well, or the request has failed before. */
 static void set_portion(tseed_flow_t *flow, tseed_job_t *job, int address, int is_shared)
 {
+    const char *text;
+
     free(job->request.portion);
     job->request.portion = NULL;
     if (!is_shared && !job->run->is_background && job->request.tries == 0 &&
         tseed_fetcher_has_help(flow->uses.context->fetcher)) {
-        job->request.portion =
-            tseed_memory_copy(tseed_portion_write(job, address, flow->uses.context->scratch));
+        text = flow->uses.fleet->doors->portion(job, address, flow->uses.context->scratch);
+        job->request.portion = text ? tseed_memory_copy(text) : NULL;
     }
     job->request.transfer.portion = job->request.portion;
 }

@@ -14,6 +14,7 @@
 #ifndef TSEED_FLOW_H
 #define TSEED_FLOW_H
 
+#include "fleet/tseed_doors.h"
 #include "books/tseed_holds.h"
 #include "books/tseed_jobs.h"
 #include "pipeline/tseed_health.h"
@@ -68,6 +69,7 @@ typedef struct {
     tseed_holds_t *holds;
     tseed_savings_t *savings;
     tseed_health_t *health;
+    const tseed_fleet_t *fleet;
 } tseed_flow_uses_t;
 
 /* Makes the flow, in context->pool. */

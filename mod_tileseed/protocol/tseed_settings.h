@@ -10,6 +10,8 @@
 
 #include "protocol/tseed_quota_config.h"
 
+#define TSEED_HOST_NAME_MAX 63 /* bytes of the name of a host */
+
 typedef struct {
     const char *state_dir;     /* absolute path */
     const char *db_driver;     /* of apr_dbd */

@@ -9,46 +9,26 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_coverage_file.h \
 	%D%/tseed_coverages.c \
 	%D%/tseed_coverages.h \
-	%D%/tseed_errands.c \
-	%D%/tseed_errands.h \
 	%D%/tseed_flight.c \
 	%D%/tseed_flight.h \
 	%D%/tseed_gauge_display.c \
 	%D%/tseed_gauge_display.h \
-	%D%/tseed_helper.c \
-	%D%/tseed_helper.h \
-	%D%/tseed_host_file.c \
-	%D%/tseed_host_file.h \
-	%D%/tseed_intake.c \
-	%D%/tseed_intake.h \
 	%D%/tseed_integrity_check.c \
 	%D%/tseed_integrity_check.h \
-	%D%/tseed_lease.c \
-	%D%/tseed_lease.h \
 	%D%/tseed_lending.c \
 	%D%/tseed_lending.h \
-	%D%/tseed_miss.c \
-	%D%/tseed_miss.h \
 	%D%/tseed_misses.c \
 	%D%/tseed_misses.h \
 	%D%/tseed_open_tilesets.c \
 	%D%/tseed_open_tilesets.h \
-	%D%/tseed_pack_file.c \
-	%D%/tseed_pack_file.h \
 	%D%/tseed_parts.c \
 	%D%/tseed_parts.h \
-	%D%/tseed_portions.c \
-	%D%/tseed_portions.h \
 	%D%/tseed_quota_adoption.c \
 	%D%/tseed_quota_adoption.h \
-	%D%/tseed_relay.c \
-	%D%/tseed_relay.h \
 	%D%/tseed_scheduler.c \
 	%D%/tseed_scheduler.h \
 	%D%/tseed_seeder.c \
 	%D%/tseed_seeder.h \
-	%D%/tseed_silence.c \
-	%D%/tseed_silence.h \
 	%D%/tseed_start.c \
 	%D%/tseed_start.h \
 	%D%/tseed_task_queue.c \

@@ -10,7 +10,7 @@
 #define TSEED_COVERAGES_H
 
 #include "books/tseed_cache.h"
-#include "seeder/tseed_miss.h"
+#include "work/tseed_miss.h"
 #include "work/tseed_clients.h"
 #include "work/tseed_context.h"
 

@@ -7,7 +7,7 @@
 
 #include <apr_pools.h>
 
-#include "seeder/tseed_miss.h"
+#include "work/tseed_miss.h"
 #include "work/tseed_run.h"
 
 typedef struct tseed_waiter_places_t tseed_waiter_places_t;

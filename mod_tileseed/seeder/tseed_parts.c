@@ -69,6 +69,7 @@ static void pipeline_create(tseed_parts_t *parts)
         .holds = parts->holds,
         .savings = parts->savings,
         .health = parts->health,
+        .fleet = parts->fleet,
     });
     parts->ends = tseed_ends_create(&(tseed_ends_uses_t){
         .context = context,
@@ -166,9 +167,6 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
         .cutoff = parts->cutoff,
         .socket = miss_socket,
     });
-    parts->helper = tseed_helper_create(parts->context->settings, parts->context->catalog,
-                                        parts->context->pool);
-    parts->relay = tseed_relay_create(parts->context->settings, miss_socket, parts->context->pool);
 }
 
 static void tasks_create(tseed_parts_t *parts)
@@ -176,7 +174,6 @@ static void tasks_create(tseed_parts_t *parts)
     parts->capabilities_check = tseed_capabilities_check_create(parts->context, parts->runs,
                                                                 parts->display, parts->savings);
     parts->integrity_check = tseed_integrity_check_create(parts->context, parts->session);
-    parts->lease = tseed_lease_create(parts->context, parts->session);
     parts->tasks = tseed_tasks_create(&(tseed_tasks_uses_t){
         .context = parts->context,
         .session = parts->session,
@@ -185,6 +182,7 @@ static void tasks_create(tseed_parts_t *parts)
         .ends = parts->ends,
         .savings = parts->savings,
         .cutoff = parts->cutoff,
+        .fleet = parts->fleet,
     });
     parts->scheduler = tseed_scheduler_create(&(tseed_scheduler_uses_t){
         .context = parts->context,
@@ -274,6 +272,7 @@ tseed_parts_t *tseed_parts_create(const tseed_seeder_setup_t *setup, apr_pool_t 
     parts->session = apr_pcalloc(pool, sizeof(*parts->session));
     parts->runs = apr_pcalloc(pool, sizeof(*parts->runs));
     parts->runs->tasks_end = &parts->runs->tasks;
+    parts->fleet = tseed_fleet_create(parts->context, parts->session, setup->miss_socket);
     parts->cache = tseed_cache_create(parts->context, parts->session);
     books_create(parts);
     pipeline_create(parts);

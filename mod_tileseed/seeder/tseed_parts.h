@@ -20,11 +20,9 @@
 #include "seeder/tseed_checkpoint.h"
 #include "seeder/tseed_coverages.h"
 #include "seeder/tseed_gauge_display.h"
-#include "seeder/tseed_helper.h"
 #include "seeder/tseed_integrity_check.h"
-#include "seeder/tseed_lease.h"
+#include "fleet/tseed_fleet.h"
 #include "seeder/tseed_quota_adoption.h"
-#include "seeder/tseed_relay.h"
 #include "seeder/tseed_scheduler.h"
 #include "seeder/tseed_seeder.h"
 
@@ -33,6 +31,7 @@ typedef struct {
     tseed_context_t *context;
     tseed_session_t *session;
     tseed_runs_t *runs;
+    tseed_fleet_t *fleet;
     /* books */
     tseed_cache_t *cache;
     tseed_marks_t *marks;
@@ -64,11 +63,8 @@ typedef struct {
     tseed_syncer_t *syncer;
     tseed_evict_t *evict;
     /* seeder */
-    tseed_lease_t *lease;
     tseed_coverages_t *coverages;
     tseed_misses_t *misses;
-    tseed_relay_t *relay;
-    tseed_helper_t *helper;
     tseed_capabilities_check_t *capabilities_check;
     tseed_integrity_check_t *integrity_check;
     tseed_tasks_t *tasks;

@@ -16,15 +16,12 @@
 #include "board/tseed_counters.h"
 #include "books/tseed_lapsed.h"
 #include "books/tseed_root_claim.h"
-#include "seeder/tseed_intake.h"
 #include "seeder/tseed_parts.h"
-#include "seeder/tseed_portions.h"
 #include "seeder/tseed_start.h"
 #include "state/tseed_books.h"
-#include "state/tseed_hosts.h"
 
 #define TICK           APR_USEC_PER_SEC
-#define TRIM_EVERY    60                     /* ticks */
+#define TRIM_EVERY     60                     /* ticks */
 #define VALIDATE_EVERY 10                     /* ticks */
 #define SYNC_MOST      (2 * APR_USEC_PER_SEC) /* at the end */
 
@@ -242,7 +239,7 @@ static void tick(seeder_t *seeder)
     seeder->next_tick = now + TICK;
     tseed_board_heartbeat(seeder->parts->context->board, now);
     tseed_clients_tick(seeder->parts->context->clients, now);
-    tseed_lease_tick(seeder->parts->lease);
+    seeder->parts->fleet->doors->tick(seeder->parts->fleet);
     tseed_checkpoint_record(seeder->parts->checkpoint, 1);
     tseed_integrity_check_tick(seeder->parts->integrity_check);
     if (seeder->parts->context->ticks % VALIDATE_EVERY == 0) {
@@ -276,13 +273,13 @@ static int has_other_database(const seeder_t *seeder)
 /* Returns when it is time to leave, or when the lock file was taken from under our feet. */
 static tseed_exit_t loop(seeder_t *seeder)
 {
+    const tseed_fleet_t *fleet = seeder->parts->fleet;
     int rung = 1;
 
     for (;;) {
         int due = tseed_clock_monotonic() >= seeder->next_tick;
 
-        if (tseed_lease_is_over(seeder->parts->lease) ||
-            tseed_lease_is_draining(seeder->parts->lease) || has_other_database(seeder)) {
+        if (fleet->doors->must_leave(fleet) || has_other_database(seeder)) {
             return TSEED_EXIT_ANEW;
         }
         /* before anybody is told to wait for it */
@@ -407,7 +404,7 @@ static void stop(seeder_t *seeder)
     if (!seeder->parts->session->must_record) {
         tseed_integrity_check_end(seeder->parts->integrity_check);
     }
-    tseed_lease_end(seeder->parts->lease, is_quiet(seeder));
+    seeder->parts->fleet->doors->end(seeder->parts->fleet, is_quiet(seeder));
     if (seeder->parts->session->state) {
         tseed_state_settle(seeder->parts->session->state);
     }
@@ -423,7 +420,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         .lock = tseed_state_lock_of(setup->settings->state_dir, pool),
     };
     tseed_start_t start = {.setup = setup, .parts = seeder->parts, .lock = &seeder->lock};
-    tseed_intake_t *intake;
+    tseed_fleet_t *fleet = seeder->parts->fleet;
     tseed_exit_t exit_code;
     apr_status_t rv;
 
@@ -442,24 +439,22 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_capabilities_check_begin(seeder->parts->capabilities_check);
     tseed_purge_want_all(seeder->parts->purge);
     tseed_root_claim_begin(seeder->parts->cache->cleaner,
-                           tseed_hosts_can_share(setup->settings->db_driver));
+                           tseed_fleet_can_share(setup->settings->db_driver));
     tseed_free_space_begin(seeder->parts->free_space);
     tseed_syncer_begin(seeder->parts->syncer);
     tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_WORKING,
                                  tseed_clock_monotonic());
-    intake = tseed_intake_begin(setup->settings, seeder->parts->lease, setup->miss_ask, pool);
-    tseed_portions_begin(setup->settings, setup->catalog, seeder->parts->context->fetcher,
-                         tseed_lease_epoch(seeder->parts->lease), pool);
+    fleet->doors->work(fleet, setup->miss_ask);
     seeder->file = tseed_state_file(seeder->parts->session->state);
     exit_code = loop(seeder);
-    tseed_intake_end(intake);
+    fleet->doors->work_no_more(fleet);
     if (has_other_database(seeder)) {
         tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
                   "TS0101: the state database is another one: the seeder starts anew");
         return TSEED_EXIT_ANEW;
     }
-    if (tseed_lease_is_over(seeder->parts->lease)) {
-        tseed_lease_end(seeder->parts->lease, 0); /* and not a word more */
+    if (fleet->doors->is_over(fleet)) {
+        fleet->doors->end(fleet, 0); /* and not a word more */
         return TSEED_EXIT_ANEW;
     }
     stop(seeder);

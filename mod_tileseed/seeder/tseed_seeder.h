@@ -15,6 +15,7 @@
 
 #include "board/tseed_board.h"
 #include "protocol/tseed_settings.h"
+#include "work/tseed_session.h"
 
 typedef struct {
     const tseed_settings_t *settings;
@@ -27,14 +28,6 @@ typedef struct {
     int stop;            /* readable: leave (a signalfd); -1: only when the parent is gone */
     int64_t parent;      /* pid of the process that started this one; 0: don't watch */
 } tseed_seeder_setup_t;
-
-/* The values are exit codes of the process. Never 15: httpd would take the server down with us. */
-typedef enum {
-    TSEED_EXIT_STOPPED = 0,
-    TSEED_EXIT_FAILED = 1,
-    TSEED_EXIT_SETUP = 2,
-    TSEED_EXIT_ANEW = 3 /* the host has lost its role or given it away: start again at once */
-} tseed_exit_t;
 
 /* Works until httpd stops it or the parent is gone. Then waits for its workers for
  * settings->stop_timeout at the most, writes a last record and returns. The caller leaves with

@@ -113,7 +113,7 @@ static apr_status_t try_for_role(tseed_start_t *start)
     if (rv == APR_SUCCESS && !parts->session->state) {
         rv = open_state(parts);
     }
-    return rv == APR_SUCCESS ? tseed_lease_seek(parts->lease) : rv;
+    return rv == APR_SUCCESS ? parts->fleet->doors->seek(parts->fleet) : rv;
 }
 
 /* ---- the books ---- */
@@ -123,7 +123,7 @@ static void mend_board(const tseed_parts_t *parts)
 {
     const char *problem;
 
-    tseed_lease_mend(parts->lease);
+    parts->fleet->doors->mend(parts->fleet);
     while ((problem = tseed_board_mend(parts->context->board, parts->context->scratch)) != NULL) {
         tseed_log(
             TSEED_LOG_ERROR, APR_SUCCESS,
@@ -236,12 +236,10 @@ static int send_away(const tseed_start_t *start, const hindrance_t *hindrance, i
     const tseed_parts_t *parts = start->parts;
     const int stands_by = hindrance->state == TSEED_SEEDER_STANDBY;
 
-    if (stands_by) {
-        tseed_relay_begin(parts->relay, tseed_lease_epoch(parts->lease));
-        tseed_relay_note(parts->relay, tseed_lease_has_leader(parts->lease));
-        tseed_helper_begin(parts->helper, tseed_lease_epoch(parts->lease));
-    }
-    if (tseed_relay_reads(parts->relay) || (is_young && !stands_by)) {
+    const int reads = stands_by ? parts->fleet->doors->stand_by(parts->fleet)
+                                : parts->fleet->doors->reads(parts->fleet);
+
+    if (reads || (is_young && !stands_by)) {
         return 0;
     }
     tseed_misses_send_away(parts->misses, hindrance->words);
@@ -251,7 +249,7 @@ static int send_away(const tseed_start_t *start, const hindrance_t *hindrance, i
 static int pause_of(const tseed_start_t *start, const hindrance_t *hindrance, int is_early)
 {
     if (hindrance->state == TSEED_SEEDER_STANDBY) {
-        return tseed_lease_pause(start->parts->lease);
+        return start->parts->fleet->doors->pause(start->parts->fleet);
     }
     return is_early ? LOCK_RETRY_MILLIS : TRY_MILLIS;
 }
@@ -260,6 +258,7 @@ static int pause_of(const tseed_start_t *start, const hindrance_t *hindrance, in
 static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
 {
     const tseed_context_t *context = start->parts->context;
+    const tseed_fleet_t *fleet = start->parts->fleet;
     const apr_time_t deadline =
         tseed_clock_monotonic() + context->settings->stop_timeout + LOCK_TIMEOUT;
     tseed_seeder_state_t said = TSEED_SEEDER_NONE;
@@ -272,8 +271,7 @@ static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
         const int is_early = hindrance.state == TSEED_SEEDER_LOCKED_OUT && is_young;
         int sends_away;
 
-        if (rv == TSEED_EFENCED || tseed_lease_is_over(start->parts->lease) ||
-            tseed_lease_is_draining(start->parts->lease)) {
+        if (rv == TSEED_EFENCED || fleet->doors->must_leave(fleet)) {
             *exit_code = TSEED_EXIT_ANEW;
             return 1;
         }
@@ -307,14 +305,14 @@ static int take_step(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
 
 int tseed_start(tseed_start_t *start, tseed_exit_t *exit_code)
 {
+    tseed_fleet_t *fleet = start->parts->fleet;
     int leaves = take_step(start, try_for_role, exit_code);
 
-    tseed_relay_end(start->parts->relay);
-    tseed_helper_end(start->parts->helper);
+    fleet->doors->stand_no_more(fleet);
     leaves = leaves || take_step(start, try_for_books, exit_code);
     if (leaves) {
         tseed_integrity_check_dismiss(start->parts->integrity_check);
-        tseed_lease_end(start->parts->lease, 1);
+        fleet->doors->end(fleet, 1);
         return 1;
     }
     return 0;

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The start of a seeder: what it gets before it works, however long that takes.
  *
- *      the role    lock of the state directory, state database, lease (tseed_lease.h)
+ *      the role    lock of the state directory, state database, lease of the fleet
  *      the books   tile sets, the board that the last seeder left, unfinished tasks
  *
  * Each is tried again and again. What stands in the way is shown on the board and logged once.

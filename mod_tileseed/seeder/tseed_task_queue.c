@@ -9,24 +9,12 @@
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
 #include "seeder/tseed_lending.h"
-#include "state/tseed_hosts.h"
 
 /* Obstacles: why tasks do not fit the configuration of this host. */
 
 apr_status_t tseed_obstacles_look(tseed_obstacles_t *obstacles)
 {
-    const tseed_context_t *context = obstacles->context;
-    tseed_host_list_t list;
-    apr_status_t rv;
-
-    if (!tseed_hosts_can_share(context->settings->db_driver)) {
-        return APR_SUCCESS;
-    }
-    rv = tseed_hosts_list(obstacles->session->state, &list, context->scratch);
-    if (rv == APR_SUCCESS) {
-        obstacles->has_other_hosts = list.hosts->nelts > 1;
-    }
-    return rv;
+    return obstacles->fleet->doors->has_others(obstacles->fleet, &obstacles->has_other_hosts);
 }
 
 void tseed_obstacles_add(tseed_obstacles_t *obstacles, tseed_entry_t *entry, const char *problem)

@@ -49,6 +49,7 @@ const char *tseed_task_queue_reason(const tseed_task_queue_t *queue, const tseed
 typedef struct {
     const tseed_context_t *context;
     tseed_session_t *session;
+    const tseed_fleet_t *fleet;
     int has_other_hosts; /* the database knows some */
     int count;           /* tasks whose obstacles are not recorded yet, */
     int64_t first;       /* and the first one of them */

@@ -32,7 +32,8 @@ tseed_tasks_t *tseed_tasks_create(const tseed_tasks_uses_t *uses)
 
     tasks->uses = *uses;
     tasks->entries_end = &tasks->entries;
-    tasks->obstacles = (tseed_obstacles_t){.context = uses->context, .session = uses->session};
+    tasks->obstacles = (tseed_obstacles_t){
+        .context = uses->context, .session = uses->session, .fleet = uses->fleet};
     return tasks;
 }
 

@@ -4,6 +4,7 @@
 #ifndef TSEED_TASKS_H
 #define TSEED_TASKS_H
 
+#include "fleet/tseed_doors.h"
 #include "pipeline/tseed_ends.h"
 
 /* An unfinished task. A PENDING task costs no more memory than this. malloc'd. */
@@ -30,6 +31,7 @@ typedef struct {
     tseed_ends_t *ends;
     tseed_savings_t *savings;
     tseed_cutoff_t *cutoff;
+    const tseed_fleet_t *fleet;
 } tseed_tasks_uses_t;
 
 /* Makes the module, in the context's pool, without a task. */

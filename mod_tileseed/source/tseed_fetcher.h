@@ -80,7 +80,7 @@ typedef struct tseed_transfer_t {
     double weight; /* times as long as a usual request it is expected to take; 0: it is a usual one;
                     * below 0: nobody knows */
     const char *portion;  /* by which another host can send the request and cut the answer, lives
-                           * as long as the transfer (work/tseed_portion.h); NULL: only this host
+                           * as long as the transfer (fleet/tseed_portion.h); NULL: only this host
                            * can */
     int sent_in_vain;     /* requests that other hosts have sent for it so far, or we, that were
                            * given up; 0 at first */
@@ -90,11 +90,12 @@ typedef struct tseed_transfer_t {
     /* set by the fetcher; body is malloc'd, kept and grown over the transfer's uses, freed by the
      * caller */
     tseed_fetch_result_t result;
-    int http_status;                 /* 0: no answer */
-    int sent;                        /* whether a request went out */
-    int is_pack;                     /* the body is tiles, image/tseed_pack.h */
-    int is_other;                    /* the answer came from another origin, by a redirect */
-    apr_time_t ended;                /* monotonic */
+    int http_status;                     /* 0: no answer */
+    int sent;                            /* whether a request went out */
+    const struct tseed_packed_t *packed; /* the body is tiles, which these functions find
+                                          * (work/tseed_job_cut.h); NULL: a picture */
+    int is_other;                        /* the answer came from another origin, by a redirect */
+    apr_time_t ended;                    /* monotonic */
     apr_interval_time_t took;        /* from the request to the end of the answer; 0: not sent */
     apr_interval_time_t retry_after; /* the upstream asked for this pause; 0: it did not */
     int pauses_layer;                /* it did so for this layer alone: others get answers */

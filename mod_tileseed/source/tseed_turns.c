@@ -113,7 +113,8 @@ void tseed_transfer_reset(tseed_transfer_t *transfer)
 {
     transfer->result = TSEED_FETCH_CANCELLED;
     transfer->http_status = 0;
-    transfer->sent = transfer->is_other = transfer->is_pack = 0;
+    transfer->sent = transfer->is_other = 0;
+    transfer->packed = NULL;
     transfer->retry_after = transfer->took = 0;
     transfer->pauses_layer = 0;
     transfer->content_type[0] = transfer->exception[0] = '\0';

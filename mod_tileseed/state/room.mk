@@ -9,16 +9,10 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_database.h \
 	%D%/tseed_finding_rows.c \
 	%D%/tseed_finding_rows.h \
-	%D%/tseed_hosts.c \
-	%D%/tseed_hosts.h \
-	%D%/tseed_miss_rows.c \
-	%D%/tseed_miss_rows.h \
 	%D%/tseed_origin_rows.c \
 	%D%/tseed_origin_rows.h \
 	%D%/tseed_pgsql.c \
 	%D%/tseed_pgsql.h \
-	%D%/tseed_portion_rows.c \
-	%D%/tseed_portion_rows.h \
 	%D%/tseed_record.c \
 	%D%/tseed_record.h \
 	%D%/tseed_schema.c \

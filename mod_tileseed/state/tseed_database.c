@@ -223,10 +223,21 @@ apr_status_t tseed_database_ask_all(tseed_database_t *db, const char *const *sta
 
 /* ---- prepared statements ---- */
 
+static const char *guest_text(const tseed_database_t *db, int guest)
+{
+    const tseed_guest_statements_t *guests = tseed_statements_guests();
+    const char *own = db->dialect->has_file ? NULL : guests->of_pgsql[guest];
+
+    return own ? own : guests->texts[guest];
+}
+
 static const char *text_of(const tseed_database_t *db, tseed_sql_t sql)
 {
     const char *const *own = db->dialect->statements;
 
+    if (sql >= TSEED_SQL_COUNT) {
+        return guest_text(db, sql - TSEED_SQL_COUNT);
+    }
     return own && own[sql] ? own[sql] : tseed_statements[sql];
 }
 
@@ -253,8 +264,9 @@ apr_status_t tseed_database_prepare(tseed_database_t *db)
 {
     apr_status_t rv = APR_SUCCESS;
 
-    for (int i = 0; rv == APR_SUCCESS && i < TSEED_SQL_COUNT; i++) {
-        rv = db->prepared[i] ? APR_SUCCESS : prepare(db, (tseed_sql_t)i);
+    for (int i = 0; rv == APR_SUCCESS && i < TSEED_SQL_COUNT + tseed_statements_guests()->count;
+         i++) {
+        rv = db->prepared[i] ? APR_SUCCESS : prepare(db, i);
     }
     return rv;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* One connection to the database through apr_dbd: statements, transactions and errors in words.
- * What SQLite and PostgreSQL do each in its own way comes through the dialect. Private to the state
- * room; one thread at a time. What is read lives in `pool`; a scratch pool holds what a call needs
- * while it runs. */
+ * What SQLite and PostgreSQL do each in its own way comes through the dialect. For the state room,
+ * and for rooms that bring statements of their own; one thread at a time. What is read lives in
+ * `pool`; a scratch pool holds what a call needs while it runs. */
 #ifndef TSEED_DATABASE_H
 #define TSEED_DATABASE_H
 
@@ -64,7 +64,7 @@ struct tseed_database_t {
     apr_pool_t *scratch; /* of a call, which clears it */
     const apr_dbd_driver_t *driver;
     apr_dbd_t *handle;
-    apr_dbd_prepared_t *prepared[TSEED_SQL_COUNT];
+    apr_dbd_prepared_t *prepared[TSEED_SQL_MOST];
     apr_array_header_t *waiting; /* const char *, parts of what waits; NULL: nothing does */
     size_t waiting_bytes;        /* of it */
     int in_transaction;

@@ -206,27 +206,9 @@ static const char *const migrates[] = {
 #define RECOVER(which)                                                                             \
     TSEED_RECOVER("id IN (SELECT id FROM task WHERE " which " ORDER BY id FOR UPDATE)")
 
-#define DELETE_PORTIONS(which)                                                                     \
-    "DELETE FROM portion WHERE (giver, epoch, number) IN"                                          \
-    " (SELECT giver, epoch, number FROM portion WHERE " which " FOR UPDATE SKIP LOCKED)"
-
 /* Statements that lock what SQLite's only writer has to itself. */
 static const char *const statements[TSEED_SQL_COUNT] = {
-    [TSEED_SQL_CLOCK] = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT),"
-                        " CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) * 1000000 AS BIGINT)",
-    [TSEED_SQL_ROLE_HOLD] = TSEED_SQL_ROLE_ROW " FOR UPDATE",
-    [TSEED_SQL_HOST_HOLD] = TSEED_SQL_HOST_ROW " FOR UPDATE",
-    /* lets the renewals of the lease through, and not who takes the role */
-    [TSEED_SQL_HOST_FENCE] = TSEED_SQL_HOST_HELD " FOR KEY SHARE",
-    /* a host that stands still while it writes to a row keeps nobody else waiting */
-    [TSEED_SQL_MISS_ANSWER] =
-        TSEED_MISS_ANSWER " WHERE (epoch, number) IN (SELECT epoch, number FROM miss"
-                          " WHERE epoch = %lld AND number = %lld AND outcome < 0"
-                          " FOR UPDATE SKIP LOCKED)",
     [TSEED_SQL_RECOVER_RUNNING] = RECOVER(TSEED_RECOVERED),
-    [TSEED_SQL_PORTION_DELETE] = DELETE_PORTIONS(TSEED_PORTION_ONE),
-    [TSEED_SQL_PORTIONS_LEAVE] = DELETE_PORTIONS(TSEED_PORTIONS_OWN),
-    [TSEED_SQL_PORTIONS_FORGET] = DELETE_PORTIONS(TSEED_PORTIONS_OLD),
     [TSEED_SQL_ID_HOLD] = "SELECT value FROM meta WHERE name = 'task_id' FOR UPDATE",
     [TSEED_SQL_TASK_HOLD] = "SELECT id FROM task WHERE id = %lld FOR UPDATE",
     [TSEED_SQL_TASKS_HOLD] = "SELECT COUNT(*) FROM (SELECT id FROM task WHERE state IN (0, 1)"

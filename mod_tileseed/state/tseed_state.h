@@ -33,15 +33,6 @@ typedef struct tseed_state_t tseed_state_t;
 /* The host has lost its registration or its role: another host took it for dead. */
 #define TSEED_EFENCED EOWNERDEAD
 
-/* A fence: what a host writes only while its registration has the role (tseed_hosts.h). The thread
- * that renews the registration and a thread that writes share it. */
-typedef struct {
-    const char *host;
-    int64_t epoch;            /* of the registration */
-    _Atomic int64_t renewals; /* at least so many has the row of the host */
-    _Atomic int is_broken;    /* a write or a renewal found the registration void */
-} tseed_fence_t;
-
 /* Opens the database below `dir` (file tileseed.db unless `params` names another). The first
  * process makes or migrates the schema. A damaged file is set aside, and its readable rows are
  * taken over. On failure *state is NULL and the reason is logged, once. */
@@ -54,10 +45,6 @@ apr_status_t tseed_state_ready(tseed_state_t **state, const tseed_settings_t *se
 
 /* Closes it before its pool goes; clearing that pool does so as well. */
 void tseed_state_close(tseed_state_t *state);
-
-/* From now on whatever this handle writes is written only inside the fence, which outlives the
- * handle. Else the write fails with TSEED_EFENCED, and the fence is broken. */
-void tseed_state_fence(tseed_state_t *state, tseed_fence_t *fence);
 
 /* From now on a write waits for SQLite's lock for three seconds rather than ten: a client waits for
  * the answer, and can ask again. */

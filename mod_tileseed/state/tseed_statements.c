@@ -15,9 +15,9 @@
 
 /* The sum of the tiles that are processed. */
 #define ADD_0(member)
-#define ADD_1(member)                           " + " #member
+#define ADD_1(member)                         " + " #member
 #define ADD(member, name, wire, is_processed) ADD_##is_processed(member)
-#define PROCESSED                               "0" TSEED_COUNTS(ADD)
+#define PROCESSED                             "0" TSEED_COUNTS(ADD)
 
 /* A number that comes as text: of a double, apr_dbd's driver for PostgreSQL would write six digits
  * behind the point. */
@@ -193,71 +193,16 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
                            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     [TSEED_SQL_NOTE_APPEND] = "INSERT INTO note (name, value) VALUES (%s, %s) ON CONFLICT (name)"
                               " DO UPDATE SET value = note.value || excluded.value",
-    [TSEED_SQL_CLOCK] =
-        "SELECT CAST((julianday('now') - 2440587.5) * 86400 * 1000000 AS BIGINT), 0",
-    [TSEED_SQL_EPOCH_NEXT] =
-        "UPDATE meta SET value = value + 1 WHERE name = 'epoch' RETURNING value",
-    [TSEED_SQL_EPOCH_RAISE] = "UPDATE meta SET value = %lld WHERE name = 'epoch' AND value < %lld",
-    [TSEED_SQL_ROLE_GET] = TSEED_SQL_ROLE_ROW,
-    [TSEED_SQL_ROLE_HOLD] = TSEED_SQL_ROLE_ROW,
-    [TSEED_SQL_ROLE_SET] = "UPDATE role SET host = %s, epoch = %lld, tenure = %lld, former = %lld"
-                           " WHERE name = %s",
-    [TSEED_SQL_HOST_GET] = TSEED_SQL_HOST_ROW,
-    [TSEED_SQL_HOST_HOLD] = TSEED_SQL_HOST_ROW,
-    [TSEED_SQL_HOST_FENCE] = TSEED_SQL_HOST_HELD,
-    [TSEED_SQL_HOST_GLANCE] = "SELECT role.host, host.state FROM role, host"
-                              " WHERE role.name = 'seeder' AND host.name = %s",
-    [TSEED_SQL_HOST_PUT] =
-        "INSERT INTO host (name, instance, machine, version, epoch, until, started, seen)"
-        " VALUES (%s, %s, %s, %s, %lld, %lld, %lld, %lld) ON CONFLICT (name) DO UPDATE"
-        " SET instance = excluded.instance, machine = excluded.machine,"
-        " version = excluded.version, epoch = excluded.epoch, renewals = host.renewals + 1,"
-        " until = excluded.until, started = excluded.started, seen = excluded.seen"
-        " RETURNING renewals",
-    [TSEED_SQL_HOST_RENEW] =
-        "UPDATE host SET until = %lld, seen = %lld, renewals = renewals + 1"
-        " WHERE name = %s AND epoch = %lld AND renewals >= %lld RETURNING renewals, state",
-    [TSEED_SQL_HOST_OUST] = "UPDATE host SET epoch = -epoch WHERE name = %s AND epoch > 0",
-    [TSEED_SQL_HOST_LEAVE] = "UPDATE host SET until = %lld WHERE name = %s AND epoch = %lld",
-    [TSEED_SQL_HOST_DRAIN] = "UPDATE host SET state = %d WHERE name = %s",
-    [TSEED_SQL_HOSTS] =
-        "SELECT name, machine, version, until, state, started, seen,"
-        " (SELECT COUNT(*) FROM portion WHERE portion.epoch = host.epoch AND results = ''"
-        " AND giver = (SELECT epoch FROM role WHERE role.name = 'seeder'))"
-        " FROM host ORDER BY name",
-    [TSEED_SQL_HOSTS_OTHERS] = "SELECT COUNT(*) FROM host WHERE name <> %s AND until > %lld",
-    [TSEED_SQL_HOSTS_FORGET] =
-        "DELETE FROM host WHERE seen < %lld AND name NOT IN (SELECT host FROM role)",
-    [TSEED_SQL_MISS_ADD] = "INSERT INTO miss (epoch, number, question) VALUES (%lld, %lld, %s)"
-                           " ON CONFLICT (epoch, number) DO NOTHING",
-    [TSEED_SQL_MISS_ANSWER] =
-        TSEED_MISS_ANSWER " WHERE epoch = %lld AND number = %lld AND outcome < 0",
-    [TSEED_SQL_MISS_DELETE] = "DELETE FROM miss WHERE epoch = %lld AND number = %lld",
-    [TSEED_SQL_MISSES_OPEN] =
-        "SELECT epoch, number, question FROM miss WHERE outcome < 0 ORDER BY epoch, number",
-    [TSEED_SQL_MISSES_ANSWERED] =
-        "SELECT epoch, number, outcome, retry_after, upstream, cause, tile FROM miss"
-        " WHERE epoch = %lld AND outcome >= 0 ORDER BY number",
-    [TSEED_SQL_MISSES_DELETE] = "DELETE FROM miss WHERE epoch = %lld",
-    [TSEED_SQL_MISSES_FORGET] = "DELETE FROM miss WHERE epoch NOT IN"
-                                " (SELECT epoch FROM host WHERE until > %lld)",
-    [TSEED_SQL_PORTION_ADD] =
-        "INSERT INTO portion (giver, number, epoch, requests) VALUES (%lld, %lld, %lld, %s)"
-        " ON CONFLICT (giver, epoch, number) DO NOTHING",
-    [TSEED_SQL_PORTION_FINISH] = "UPDATE portion SET results = %s WHERE " TSEED_PORTION_ONE,
-    [TSEED_SQL_PORTION_DELETE] = "DELETE FROM portion WHERE " TSEED_PORTION_ONE,
-    [TSEED_SQL_PORTIONS_LEAVE] = "DELETE FROM portion WHERE " TSEED_PORTIONS_OWN,
-    [TSEED_SQL_PORTIONS_FORGET] = "DELETE FROM portion WHERE " TSEED_PORTIONS_OLD,
-    [TSEED_SQL_PORTIONS_GIVEN] =
-        "SELECT giver, number, epoch, substr(requests, 1, 262144), '' FROM portion"
-        " WHERE epoch = %lld"
-        " AND results = '' AND giver = (SELECT epoch FROM role WHERE name = 'seeder')"
-        " ORDER BY number",
-    [TSEED_SQL_PORTIONS_FINISHED] =
-        "SELECT giver, number, epoch, '', substr(results, 1, 262144) FROM portion"
-        " WHERE giver = %lld AND results <> '' ORDER BY epoch, number",
-    [TSEED_SQL_PORTIONS_OF] =
-        "SELECT giver, number, epoch, '', '' FROM portion WHERE giver = %lld ORDER BY number",
-    [TSEED_SQL_PORTION_HOSTS] = "SELECT epoch, name FROM host WHERE name <> %s AND epoch > 0"
-                                " AND state = 0 AND until > %lld ORDER BY epoch",
 };
+
+static const tseed_guest_statements_t none, *guests = &none;
+
+void tseed_statements_welcome(const tseed_guest_statements_t *given)
+{
+    guests = given ? given : &none;
+}
+
+const tseed_guest_statements_t *tseed_statements_guests(void)
+{
+    return guests;
+}

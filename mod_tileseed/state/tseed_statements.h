@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Every statement that is prepared, by name. Private to the state room. The SQL is what SQLite from
- * 3.35 and PostgreSQL from 12 have in common; a parameter is written as apr_dbd_prepare wants it. A
- * dialect may have its own text of a statement. */
+/* Every statement that is prepared, by name. The SQL is what SQLite from 3.35 and PostgreSQL from
+ * 12 have in common; a parameter is written as apr_dbd_prepare wants it. A dialect may have its own
+ * text of a statement. */
 #ifndef TSEED_STATEMENTS_H
 #define TSEED_STATEMENTS_H
 
@@ -33,30 +33,18 @@
     " reason_code = 'TERMINATED', kill_pending = 1"                                                \
     " WHERE " which " RETURNING id, layer, type"
 
-#define TSEED_MISS_ANSWER                                                                          \
-    "UPDATE miss SET outcome = %d, retry_after = %d, upstream = %d, cause = %s, tile = %s"
-
 /* Why a task waited is to be found out anew. */
 #define TSEED_RECOVER(which) "UPDATE task SET state = 0, reason = '', reason_code = '' WHERE " which
 #define TSEED_RECOVERED      "state = 1 OR (state = 0 AND reason <> '')"
-
-#define TSEED_PORTION_ONE  "giver = %lld AND epoch = %lld AND number = %lld"
-#define TSEED_PORTIONS_OWN "giver = %lld"
-#define TSEED_PORTIONS_OLD "giver NOT IN (SELECT epoch FROM role WHERE name = 'seeder')"
 
 #define TSEED_HISTORY_BEYOND                                                                       \
     "SELECT id FROM task WHERE state IN (-1, 2) AND kill_pending = 0"                              \
     " AND (id <= %lld OR finished < %lld) ORDER BY id LIMIT %lld"
 
-/* The hosts' statements; a dialect adds what locks the row. */
-#define TSEED_SQL_ROLE_ROW "SELECT host, epoch, tenure, former FROM role WHERE name = %s"
-#define TSEED_SQL_HOST_ROW                                                                         \
-    "SELECT instance, epoch, renewals, until, state FROM host WHERE name = %s"
-#define TSEED_SQL_HOST_HELD                                                                        \
-    "SELECT epoch FROM host WHERE name = %s AND epoch = %lld AND renewals >= %lld"                 \
-    " AND EXISTS (SELECT 1 FROM role WHERE role.host = host.name AND role.epoch = host.epoch)"
+/* The number of a statement. */
+typedef int tseed_sql_t;
 
-typedef enum {
+enum {
     TSEED_SQL_ID_HOLD,
     TSEED_SQL_ID_NEXT,
     TSEED_SQL_ID_GET,
@@ -134,43 +122,25 @@ typedef enum {
     TSEED_SQL_NOTE_GET,
     TSEED_SQL_NOTE_SET,
     TSEED_SQL_NOTE_APPEND,
-    TSEED_SQL_CLOCK,
-    TSEED_SQL_EPOCH_NEXT,
-    TSEED_SQL_EPOCH_RAISE,
-    TSEED_SQL_ROLE_GET,
-    TSEED_SQL_ROLE_HOLD,
-    TSEED_SQL_ROLE_SET,
-    TSEED_SQL_HOST_GET,
-    TSEED_SQL_HOST_HOLD,
-    TSEED_SQL_HOST_FENCE,
-    TSEED_SQL_HOST_GLANCE,
-    TSEED_SQL_HOST_PUT,
-    TSEED_SQL_HOST_RENEW,
-    TSEED_SQL_HOST_OUST,
-    TSEED_SQL_HOST_LEAVE,
-    TSEED_SQL_HOST_DRAIN,
-    TSEED_SQL_HOSTS,
-    TSEED_SQL_HOSTS_OTHERS,
-    TSEED_SQL_HOSTS_FORGET,
-    TSEED_SQL_MISS_ADD,
-    TSEED_SQL_MISS_ANSWER,
-    TSEED_SQL_MISS_DELETE,
-    TSEED_SQL_MISSES_OPEN,
-    TSEED_SQL_MISSES_ANSWERED,
-    TSEED_SQL_MISSES_DELETE,
-    TSEED_SQL_MISSES_FORGET,
-    TSEED_SQL_PORTION_ADD,
-    TSEED_SQL_PORTION_FINISH,
-    TSEED_SQL_PORTION_DELETE,
-    TSEED_SQL_PORTIONS_LEAVE,
-    TSEED_SQL_PORTIONS_FORGET,
-    TSEED_SQL_PORTIONS_GIVEN,
-    TSEED_SQL_PORTIONS_FINISHED,
-    TSEED_SQL_PORTIONS_OF,
-    TSEED_SQL_PORTION_HOSTS,
-    TSEED_SQL_COUNT
-} tseed_sql_t;
+    TSEED_SQL_COUNT,
+    /* the guests': numbers from TSEED_SQL_COUNT on */
+    TSEED_SQL_MOST = TSEED_SQL_COUNT + 48
+};
 
 extern const char *const tseed_statements[TSEED_SQL_COUNT];
+
+/* Statements of a room above, which have the numbers from TSEED_SQL_COUNT on. */
+typedef struct {
+    int count;
+    const char *const *texts;
+    const char *const *of_pgsql; /* what is said to PostgreSQL in their place; NULL: the same */
+} tseed_guest_statements_t;
+
+/* Takes the guests in, which outlive the process; NULL, as at first: there are none. Call it before
+ * any database is opened. */
+void tseed_statements_welcome(const tseed_guest_statements_t *guests);
+
+/* The guests. Any thread. */
+const tseed_guest_statements_t *tseed_statements_guests(void);
 
 #endif

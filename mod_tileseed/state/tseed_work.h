@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* How every call is carried out: the handle's insides and the two ways to work with it. Private to
- * the state room. The thread that has the handle just now. Statuses as in tseed_state.h. */
+/* How every call is carried out: the handle's insides and the two ways to work with it. For the
+ * state room, and for rooms that bring statements of their own. The thread that has the handle just
+ * now. Statuses as in tseed_state.h. */
 #ifndef TSEED_WORK_H
 #define TSEED_WORK_H
 

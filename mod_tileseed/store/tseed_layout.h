@@ -40,7 +40,7 @@
 
 /* Levels that were renamed away (tseed_store_detach.c) stand below this one. */
 #define TSEED_REMOVED TSEED_HIDDEN "/removed"
-/* Tiles on their way from one host to another (seeder/tseed_portions.h). */
+/* Tiles on their way from one host to another (fleet/tseed_portions.h). */
 #define TSEED_PACKS TSEED_HIDDEN "/packs"
 
 typedef struct tseed_pattern_t tseed_pattern_t;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
-#include "base/tseed_deadline.h"
 
 #define LEFTOVER_SECONDS 3600
 
@@ -29,6 +28,18 @@ void tseed_store_tenure_set(int64_t own, int64_t before)
 {
     tenure = own;
     former = before;
+}
+
+static int (*guard)(void); /* NULL: there is none */
+
+void tseed_store_guard(int (*is_over)(void))
+{
+    guard = is_over;
+}
+
+int tseed_store_is_over(void)
+{
+    return guard && guard();
 }
 
 /* All zero: there is none. */
@@ -130,7 +141,7 @@ apr_status_t tseed_leftover_drop(int folder, const char *name, time_t before)
 {
     struct stat st;
 
-    if (!tseed_leftover_is(name) || tseed_deadline_has_passed()) {
+    if (!tseed_leftover_is(name) || tseed_store_is_over()) {
         return APR_INCOMPLETE;
     }
     if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {

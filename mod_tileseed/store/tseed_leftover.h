@@ -36,7 +36,7 @@ apr_status_t tseed_leftover_discard(int folder, const char *name);
 
 /* Discards a name if it is an unfinished file's, older than that moment; if it is another
  * program's, older than an hour as well. APR_INCOMPLETE: also when the file was not to be dropped,
- * or the deadline of the process has passed. */
+ * or this process may change no file any more. */
 apr_status_t tseed_leftover_drop(int folder, const char *name, time_t before);
 
 #endif

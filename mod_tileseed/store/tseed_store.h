@@ -73,6 +73,14 @@ void tseed_store_instance_set(const char *instance);
  * thread at most uses stores. */
 void tseed_store_tenure_set(int64_t tenure, int64_t former);
 
+/* Sets who says that this process may change no file of a store any more, because another host may
+ * be at work there; NULL, as at first: nobody does. `is_over` is asked before each change, by any
+ * thread, and what it has once said stays true. Call it while one thread at most uses stores. */
+void tseed_store_guard(int (*is_over)(void));
+
+/* Whether that is so. Any thread. */
+int tseed_store_is_over(void);
+
 /* Sets the calendar by which this process judges the age of unfinished files; NULL, as at first: by
  * the wall clock. Call it while one thread at most uses stores. */
 void tseed_store_calendar_set(const tseed_calendar_t *calendar);

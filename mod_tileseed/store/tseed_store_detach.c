@@ -18,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/tseed_deadline.h"
 #include "store/tseed_store_view.h"
 
 /* Remnants: levels that were renamed away and not removed yet.
@@ -298,7 +297,7 @@ static apr_status_t rename_away(int root, const char *path, int level, int remov
     char name[REMNANT_NAME_SIZE];
     int rc = -1;
 
-    if (tseed_deadline_has_passed()) {
+    if (tseed_store_is_over()) {
         return APR_EINTR;
     }
     for (int i = 0; rc != 0 && i < INT_MAX; i++) {

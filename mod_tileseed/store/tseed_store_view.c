@@ -10,7 +10,6 @@
 
 #include <apr_strings.h>
 
-#include "base/tseed_deadline.h"
 #include "base/tseed_digest.h"
 #include "store/tseed_names.h"
 
@@ -315,7 +314,7 @@ void tseed_view_path(tseed_store_t *store, const tseed_tile_t *tile, int depth)
 
 int tseed_view_is_stopped(const tseed_stop_t *stop)
 {
-    return tseed_deadline_has_passed() || (stop && stop->ask(stop->baton));
+    return tseed_store_is_over() || (stop && stop->ask(stop->baton));
 }
 
 void tseed_view_drop_empty(tseed_store_t *store, const char *path)

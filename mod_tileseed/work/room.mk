@@ -17,8 +17,8 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_job_store.h \
 	%D%/tseed_mailbox.c \
 	%D%/tseed_mailbox.h \
-	%D%/tseed_portion.c \
-	%D%/tseed_portion.h \
+	%D%/tseed_miss.c \
+	%D%/tseed_miss.h \
 	%D%/tseed_run.c \
 	%D%/tseed_run.h \
 	%D%/tseed_session.c \

@@ -11,7 +11,6 @@
 #include "base/tseed_digest.h"
 #include "base/tseed_text.h"
 #include "image/tseed_blank.h"
-#include "image/tseed_pack.h"
 #include "tiling/tseed_range.h"
 #include "work/tseed_job_derive.h"
 #include "work/tseed_job_store.h"
@@ -27,10 +26,10 @@ static int is_derived(const tseed_job_t *job)
     return tseed_run_derives(job->run, job->metatile.whole.z);
 }
 
-/* Whether another host has cut the answer. */
-static int is_packed(tseed_job_t *job)
+/* How the tiles are found that another host has cut; NULL: none has. */
+static const tseed_packed_t *packed_of(tseed_job_t *job)
 {
-    return !is_derived(job) && tseed_job_leader(job)->request.transfer.is_pack;
+    return is_derived(job) ? NULL : tseed_job_leader(job)->request.transfer.packed;
 }
 
 tseed_region_t tseed_job_region(const tseed_tileset_t *tileset, const tseed_range_t *asked,
@@ -63,12 +62,12 @@ static const char *encode(tseed_cutter_t *cutter, tseed_encoded_t *encoded, tsee
 {
     const tseed_transfer_t *transfer = &tseed_job_leader(job)->request.transfer;
 
-    if (!is_packed(job)) {
+    if (!packed_of(job)) {
         const tseed_region_t region = region_of(job, tile);
 
         return tseed_cutter_cut(cutter, encoded, &region, scratch);
     }
-    return tseed_pack_find(encoded, transfer->body, transfer->length, tile->x, tile->y)
+    return transfer->packed->find(encoded, transfer->body, transfer->length, tile->x, tile->y)
                ? NULL
                : "the other host has not made this tile";
 }
@@ -191,8 +190,8 @@ static uint64_t digest_of(tseed_job_t *job)
 
     if (is_derived(job)) {
         digest = job->result.below;
-    } else if (is_packed(job)) {
-        tseed_pack_digest_of(&digest, transfer->body, transfer->length, job->accounts.seed);
+    } else if (transfer->packed) {
+        transfer->packed->digest_of(&digest, transfer->body, transfer->length, job->accounts.seed);
     } else {
         digest = tseed_digest(transfer->body, transfer->length, job->accounts.seed);
     }
@@ -255,7 +254,8 @@ static const char *find_job_in_pack(const tseed_job_t *job, const tseed_transfer
 {
     uint64_t digest;
 
-    return tseed_pack_digest_of(&digest, transfer->body, transfer->length, job->accounts.seed)
+    return transfer->packed->digest_of(&digest, transfer->body, transfer->length,
+                                       job->accounts.seed)
                ? NULL
                : "the other host's tiles are of another request";
 }
@@ -274,12 +274,12 @@ static const char *open_answer(tseed_cutter_t *cutter, tseed_job_t *job, apr_poo
         return NULL;
     }
     if (!leader->result.is_open) {
-        error = is_packed(job) ? tseed_pack_check(leader->request.transfer.body,
-                                                  leader->request.transfer.length)
+        error = packed_of(job) ? packed_of(job)->check(leader->request.transfer.body,
+                                                       leader->request.transfer.length)
                                : open_picture(cutter, leader, scratch);
         leader->result.is_open = !error;
     }
-    return error || !is_packed(job) ? error : find_job_in_pack(job, &leader->request.transfer);
+    return error || !packed_of(job) ? error : find_job_in_pack(job, &leader->request.transfer);
 }
 
 /* Whether all wanted tiles of a picture are of the job's shade; else *error is set, or there is
@@ -362,7 +362,7 @@ static void renew(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job
                   apr_pool_t *scratch)
 {
     const int64_t tiles = tseed_range_count(&job->metatile.wanted);
-    const char *error = is_packed(job) ? open_answer(cutter, job, scratch) : NULL;
+    const char *error = packed_of(job) ? open_answer(cutter, job, scratch) : NULL;
 
     if (error) {
         bad_answer(job, error);

@@ -8,6 +8,18 @@
 #include "image/tseed_cutter.h"
 #include "work/tseed_run.h"
 
+/* How tiles are found in the body of a transfer that another host has cut. Any thread, as long as
+ * nobody changes the body. */
+typedef struct tseed_packed_t {
+    /* Judges the body. NULL, or a sentence that it is damaged. */
+    const char *(*check)(const unsigned char *data, size_t length);
+    /* Each returns 0 if the body has none: the tile of a column and row, whose bytes are those of
+     * the body; the digest that the answer has by a seed. Safe also before the check. */
+    int (*find)(tseed_encoded_t *tile, const unsigned char *data, size_t length, int64_t x,
+                int64_t y);
+    int (*digest_of)(uint64_t *digest, const unsigned char *data, size_t length, uint64_t seed);
+} tseed_packed_t;
+
 /* Where the tile in column `x` and row `y` lies in an answer that has the tiles `asked` and the
  * gutter around them. The answer's first row of pixels belongs to the uppermost tiles. */
 tseed_region_t tseed_job_region(const tseed_tileset_t *tileset, const tseed_range_t *asked,

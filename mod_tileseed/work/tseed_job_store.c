@@ -6,13 +6,12 @@
 
 #include <errno.h>
 
-#include "base/tseed_deadline.h"
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
 
 int tseed_job_is_stopped(void *run)
 {
-    return atomic_load(&((tseed_run_t *)run)->stopped) || tseed_deadline_has_passed();
+    return atomic_load(&((tseed_run_t *)run)->stopped) || tseed_store_is_over();
 }
 
 void tseed_job_no_store(tseed_job_t *job, tseed_store_t *store, apr_status_t rv)

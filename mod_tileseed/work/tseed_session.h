@@ -5,7 +5,21 @@
 #ifndef TSEED_SESSION_H
 #define TSEED_SESSION_H
 
+#include <errno.h>
+
 #include "state/tseed_state.h"
+
+/* The host stands by: another one works, or this one drains. */
+#define TSEED_ESTANDBY EINPROGRESS
+
+/* How the seeder ends: the exit codes of its process. Never 15: httpd would
+ * take the server down with us. */
+typedef enum {
+    TSEED_EXIT_STOPPED = 0,
+    TSEED_EXIT_FAILED = 1,
+    TSEED_EXIT_SETUP = 2,
+    TSEED_EXIT_ANEW = 3 /* the host has lost its role or given it away: start again at once */
+} tseed_exit_t;
 
 typedef struct tseed_session_t {
     tseed_state_t *state;  /* NULL: the database can't be opened at the moment */

@@ -21,8 +21,8 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_memory.h"
 #include "state/tseed_books.h"
-#include "state/tseed_hosts.h"
-#include "state/tseed_portion_rows.h"
+#include "fleet/tseed_hosts.h"
+#include "fleet/tseed_fleet_rows.h"
 
 #define HOSTS_MOST   256
 #define CONNECTIONS  4                 /* of each host to the upstream */
@@ -283,7 +283,7 @@ static void *work(void *data)
 
     require(member, tseed_hosts_take(member->state, &taken, &member->registration, &member->host),
             "take");
-    tseed_state_fence(member->state, &member->fence);
+    tseed_hosts_fence(member->state, &member->fence);
     require(member, tseed_books_add(member->state, &tileset), "add a tile set");
     begin_task(member);
     atomic_fetch_add(&ready, 1);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/tseed_digest.h"
-#include "image/tseed_pack.h"
+#include "fleet/tseed_pack.h"
 #include "target.h"
 
 #define NUMBER 8
@@ -39,12 +39,12 @@ static int copy_record(tseed_pack_t *copy, const unsigned char *data, size_t len
     uint64_t digest;
     int found = 0;
 
-    if (tseed_pack_find(&tile, data, length, (int64_t)x, (int64_t)y)) {
+    if (tseed_pack_reader.find(&tile, data, length, (int64_t)x, (int64_t)y)) {
         check_tile(&tile, data, length);
         tseed_pack_add(copy, (int64_t)x, (int64_t)y, &tile);
         found = 1;
     }
-    if (tseed_pack_digest_of(&digest, data, length, x)) {
+    if (tseed_pack_reader.digest_of(&digest, data, length, x)) {
         tseed_pack_digest(copy, x, digest);
         found = 1;
     }

@@ -6,7 +6,7 @@
 
 #include "source/tseed_fetcher.h"
 #include "target.h"
-#include "work/tseed_portion.h"
+#include "fleet/tseed_portion.h"
 
 static const tseed_upstream_t server;
 

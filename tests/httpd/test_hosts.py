@@ -15,7 +15,7 @@ from metrics import METRICS, scrape
 from seeding import (FEW, GRIDS, REST, begin, counts, done, ended, layer, rows, seeder_of, stub,
                      task, terminate)
 from test_tiles import TILES as TILES_LOCATION
-from tileseed_httpd import Httpd, one_mpm, wait_until
+from tileseed_httpd import Httpd, needs_fleet, one_mpm, wait_until
 from upstream import Fault
 
 SHORT = '6s'        # a lease that ends in time for a test, and not by itself on a busy machine
@@ -235,6 +235,7 @@ def test_the_standby_tells_who_works(fleet):
         assert found.get('tileseed_seeder_state', state=('standby', 'working')[active]) == 1
 
 
+@needs_fleet
 @pytest.mark.sqlite
 def test_a_server_that_is_alone(httpd):
     """It has no lease and shows itself; nobody can take its work over."""

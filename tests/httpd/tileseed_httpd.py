@@ -34,10 +34,13 @@ MODULES = pathlib.Path(os.environ.get('HTTPD_MODULES', '/usr/lib/apache2/modules
 MODULE = pathlib.Path(os.environ.get('TILESEED_MODULE', TOP / 'build/.libs/mod_tileseed.so'))
 MAPSERV = shutil.which('mapserv') or '/usr/lib/cgi-bin/mapserv'
 SANITIZED = bool(os.environ.get('TILESEED_SANITIZE'))
+ALONE = bool(os.environ.get('TILESEED_WITHOUT_FLEET'))     # a build for one host
 REPORTS = 'sanitizer'                  # the folder of the sanitizers' reports
 TRACES = 'traces'                      # the folder of the calls of processes that crash
 MPMS = [mpm for mpm in ('event', 'worker', 'prefork')
         if (MODULES / f'mod_mpm_{mpm}.so').exists()]
+NO_FLEET = 'this build has no fleet (configure --without-fleet)'
+needs_fleet = pytest.mark.skipif(ALONE, reason=NO_FLEET)
 one_mpm = pytest.mark.parametrize('mpm', MPMS[:1])   # for tests that no MPM can change
 PORTS = range(10000, 32000)     # below those of clients, see ip_local_port_range
 START_TIMEOUT = 60

@@ -16,6 +16,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef TSEED_FLEET
+#include "fleet/tseed_fleet_rows.h"
+
+static inline void enter_fleet(void)
+{
+    tseed_statements_welcome(&tseed_fleet_statements);
+}
+#else
+static inline void enter_fleet(void)
+{
+}
+#endif
+
 #ifdef ON_PGSQL
 #define DATABASE_DRIVER "pgsql"
 #define NOT_INSTALLED   77 /* exit code of postgres.sh */
@@ -80,6 +93,7 @@ static inline int database_begin(void)
 {
     int code;
 
+    enter_fleet();
     apr_initialize();
     apr_pool_create(&postgres.pool, NULL);
     apr_dbd_init(postgres.pool);
@@ -148,6 +162,7 @@ static inline const char *database_params(apr_pool_t *pool)
 /* Begins to need the database. Returns the exit code of a program that can't go on, or -1. */
 static inline int database_begin(void)
 {
+    enter_fleet();
     return -1;
 }
 

@@ -35,7 +35,7 @@
 #include "memory_folder.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_seed_request.h"
-#include "seeder/tseed_miss.h"
+#include "work/tseed_miss.h"
 #include "seeder/tseed_seeder.h"
 #include "state/tseed_books.h"
 #include "state/tseed_state.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/tseed_clock.h"
-#include "base/tseed_deadline.h"
+#include "fleet/tseed_deadline.h"
 
 #define HOUR (3600 * APR_USEC_PER_SEC)
 

@@ -116,7 +116,7 @@ static int setup(void **state)
     run[0].next_run = NULL;
     runs = (tseed_runs_t){.tasks = &run[0], .background = &background};
     flow = tseed_flow_create(&(tseed_flow_uses_t){
-        .context = &context, .runs = &runs, .health = tseed_health_create(pool)});
+        .context = &context, .runs = &runs, .health = tseed_health_create(pool), .fleet = &fleet});
     ends = tseed_ends_create(
         &(tseed_ends_uses_t){.context = &context, .session = &session, .runs = &runs});
     dispatch = tseed_dispatch_create(&(tseed_dispatch_uses_t){.context = &context,

@@ -3,6 +3,7 @@
 /* The fetcher with a remote: other hosts carry out some of its transfers. */
 #include "fetcher_fixture.h"
 
+#define PACKED    ((const struct tseed_packed_t *)"a reader of packs")
 #define SENT_MOST 64
 #define INTERVAL  (APR_USEC_PER_SEC / 20)
 #define WIRES     2
@@ -64,7 +65,7 @@ static void set_results(tseed_transfer_t *transfer, tseed_fetch_result_t result,
     transfer->took = 1000;
     transfer->ended = tseed_clock_monotonic();
     if (result == TSEED_FETCH_OK) {
-        transfer->is_pack = 1;
+        transfer->packed = PACKED;
         transfer->body = malloc(7);
         memcpy(transfer->body, "PICTURE", 7);
         transfer->length = transfer->capacity = 7;
@@ -233,7 +234,7 @@ static void test_fetcher_remote__brings_the_results(void **state)
     assert_true(waits_for(fixture, 2));
     assert_true(fixture->back[0] == picture && fixture->back[1] == missing);
     assert_picture(picture);
-    assert_int_equal(picture->is_pack, 1);
+    assert_ptr_equal(picture->packed, PACKED);
     assert_int_equal(picture->took, 1000);
     assert_string_equal(missing->cause, "said so elsewhere");
     tseed_fetcher_outlook(fixture->fetcher, &outlook, &fixture->upstream);
@@ -281,7 +282,7 @@ static void test_fetcher_remote__sends_again_what_nobody_has_carried_out(void **
     assert_true(waits_for(fixture, TRANSFERS));
     for (int i = 0; i < TRANSFERS; i++) {
         assert_picture(&transfers[i]);
-        assert_int_equal(transfers[i].is_pack, 0);
+        assert_null(transfers[i].packed);
     }
     for (int i = 0; i < WIRES + WAITING - 1; i++) { /* with two wires, one may come later */
         assert_true(fixture->back[i] < &transfers[WIRES] ||

@@ -141,7 +141,7 @@ static int setup(void **state)
     other.is_background = 1;
     runs = (tseed_runs_t){.tasks = &run, .background = &other};
     flow = tseed_flow_create(&(tseed_flow_uses_t){
-        .context = &context, .runs = &runs, .health = tseed_health_create(pool)});
+        .context = &context, .runs = &runs, .health = tseed_health_create(pool), .fleet = &fleet});
     return 0;
 }
 

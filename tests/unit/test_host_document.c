@@ -11,7 +11,7 @@
 
 #include <apr_strings.h>
 
-#include "protocol/tseed_lists.h"
+#include "fleet/tseed_host_document.h"
 
 #include "document_fixture.h"
 
@@ -137,21 +137,6 @@ static void test_host_document__refuses_other_bodies(void **state)
 
 /* ---- names ---- */
 
-static void test_host_document__names_are_plain(void **state)
-{
-    static const char longest[] = "abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456.7";
-    static const char *const bad[] = {"", ".", ".web1", "web 1", "web/1", "web\"1", "w\xc3\xa9"};
-
-    (void)state;
-    assert_int_equal(strlen(longest), TSEED_HOST_NAME_MAX);
-    assert_true(tseed_host_name_is_good("web1.example.org"));
-    assert_true(tseed_host_name_is_good(longest));
-    assert_false(tseed_host_name_is_good(apr_pstrcat(pool, longest, "8", NULL)));
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_false(tseed_host_name_is_good(bad[i]));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,7 +145,6 @@ int main(void)
         cmocka_unit_test(test_host_document__says_null_of_what_there_is_not),
         cmocka_unit_test(test_host_document__reads_both_states),
         cmocka_unit_test(test_host_document__refuses_other_bodies),
-        cmocka_unit_test(test_host_document__names_are_plain),
     };
 
     return cmocka_run_group_tests(tests, setup_documents, teardown_group);

@@ -14,7 +14,7 @@
 
 #include <apr_strings.h>
 
-#include "seeder/tseed_host_file.h"
+#include "fleet/tseed_host_file.h"
 
 #include "pool_fixture.h"
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "state/tseed_books.h"
-#include "state/tseed_hosts.h"
+#include "fleet/tseed_hosts.h"
 
 enum { MANY = 8 };
 
@@ -70,7 +70,7 @@ static int setup_hosts(void **data)
 
 static void enlist(member_t *member)
 {
-    tseed_state_fence(member->state, NULL);
+    tseed_hosts_fence(member->state, NULL);
     assert_int_equal(tseed_hosts_register(member->state, &member->registration, &member->host),
                      APR_SUCCESS);
     member->fence.host = member->host.name;
@@ -105,11 +105,11 @@ static int takes(member_t *member)
 {
     tseed_take_t taken;
 
-    tseed_state_fence(member->state, NULL); /* who takes the role has none yet */
+    tseed_hosts_fence(member->state, NULL); /* who takes the role has none yet */
     assert_int_equal(tseed_hosts_take(member->state, &taken, &member->registration, &member->host),
                      APR_SUCCESS);
     if (taken == TSEED_TAKE_DONE) {
-        tseed_state_fence(member->state, &member->fence);
+        tseed_hosts_fence(member->state, &member->fence);
     }
     return taken == TSEED_TAKE_DONE;
 }
@@ -147,7 +147,7 @@ static void assert_fenced(const fixture_t *fixture, member_t *member)
     assert_int_equal(writes(member), TSEED_EFENCED);
     assert_string_equal(written(fixture), before);
     assert_true(atomic_load(&member->fence.is_broken));
-    tseed_state_fence(member->state, NULL);
+    tseed_hosts_fence(member->state, NULL);
     assert_int_equal(renews(member, &renewal), TSEED_EFENCED);
 }
 
@@ -288,7 +288,7 @@ static void test_hosts__a_seeder_follows_its_own(void **data)
     assert_true(next->registration.epoch > one->registration.epoch);
     assert_int_equal(next->registration.tenure, one->registration.tenure);
     assert_int_equal(next->registration.former, one->registration.former);
-    tseed_state_fence(next->state, &next->fence);
+    tseed_hosts_fence(next->state, &next->fence);
     assert_int_equal(writes(next), APR_SUCCESS);
     assert_fenced(fixture, one);
 }
@@ -321,7 +321,7 @@ static void test_hosts__a_copied_state_directory_is_noticed(void **data)
     assert_true(takes(one));
     copy->host.memory.epoch = one->host.memory.epoch = one->registration.epoch;
     enlist(copy);                        /* as a seeder of the first httpd would */
-    tseed_state_fence(one->state, NULL); /* another process */
+    tseed_hosts_fence(one->state, NULL); /* another process */
     one->registration = (tseed_registration_t){0};
     assert_int_equal(tseed_hosts_register(one->state, &one->registration, &one->host), APR_EEXIST);
     assert_non_null(strstr(tseed_state_error(one->state), "copy no state directory"));

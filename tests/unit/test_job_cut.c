@@ -5,7 +5,6 @@
 
 #include <unistd.h>
 
-#include "image/tseed_pack.h"
 #include "work/tseed_job_cut.h"
 
 #define SEED    7
@@ -29,7 +28,6 @@ static int cut_setup(void **state)
                            .accounts.seed = SEED + 1,
                            .savings.leader = &leader,
                            .request.unstored = &nothing};
-    leader.request.transfer.is_pack = 1;
     return failed;
 }
 
@@ -40,20 +38,44 @@ static int cut_teardown(void **state)
     return job_teardown(state);
 }
 
+/* ---- a pack of a test: one byte a seed, and 0 at its end, else it is damaged ---- */
+
+static const char *check(const unsigned char *data, size_t length)
+{
+    return data[length - 1] == 0 ? NULL : DAMAGED;
+}
+
+static int find(tseed_encoded_t *tile, const unsigned char *data, size_t length, int64_t x,
+                int64_t y)
+{
+    (void)tile;
+    (void)data;
+    (void)length;
+    (void)x;
+    (void)y;
+    return 0;
+}
+
+static int digest_of(uint64_t *digest, const unsigned char *data, size_t length, uint64_t seed)
+{
+    *digest = 70;
+    return memchr(data, (int)seed, length) != NULL;
+}
+
+static const tseed_packed_t pack = {check, find, digest_of};
+
 /* Gives the leader a pack with the digests of `count` seeds from SEED on. */
 static void take_pack(int count)
 {
-    tseed_pack_t *pack = tseed_pack_begin();
     tseed_transfer_t *transfer = &leader.request.transfer;
-    const unsigned char *data;
 
+    bytes = calloc((size_t)count + 1, 1);
     for (int i = 0; i < count; i++) {
-        tseed_pack_digest(pack, (uint64_t)(SEED + i), 70);
+        bytes[i] = (unsigned char)(SEED + i);
     }
-    data = tseed_pack_bytes(pack, &transfer->length);
-    bytes = memcpy(malloc(transfer->length), data, transfer->length);
+    transfer->packed = &pack;
     transfer->body = bytes;
-    tseed_pack_end(pack);
+    transfer->length = (size_t)count + 1;
 }
 
 /* Joined jobs are opened one after the other. */

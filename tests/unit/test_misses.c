@@ -194,8 +194,8 @@ static int setup(void **state)
     cache.book = tseed_book_create(pool);
     make_runs();
     health = tseed_health_create(pool);
-    flow = tseed_flow_create(
-        &(tseed_flow_uses_t){.context = &context, .runs = &runs, .health = health});
+    flow = tseed_flow_create(&(tseed_flow_uses_t){
+        .context = &context, .runs = &runs, .health = health, .fleet = &fleet});
     misses =
         tseed_misses_create(&(tseed_misses_uses_t){.context = &context,
                                                    .runs = &runs,

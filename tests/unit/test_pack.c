@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/tseed_digest.h"
-#include "image/tseed_pack.h"
+#include "fleet/tseed_pack.h"
 
 #define DAMAGED "the tiles that another host has made are damaged"
 #define NUMBER  8
@@ -100,7 +100,7 @@ static void look_for_everything(bytes_t bytes)
     uint64_t digest;
 
     for (int64_t x = 2; x < 6; x++) {
-        if (tseed_pack_find(&tile, bytes.data, bytes.length, x, 4)) {
+        if (tseed_pack_reader.find(&tile, bytes.data, bytes.length, x, 4)) {
             assert_true(tile.data >= bytes.data);
             assert_true(tile.data + tile.length <= bytes.data + bytes.length);
             for (size_t i = 0; i < tile.length; i++) {
@@ -108,16 +108,16 @@ static void look_for_everything(bytes_t bytes)
             }
         }
     }
-    tseed_pack_digest_of(&digest, bytes.data, bytes.length, 7);
-    tseed_pack_digest_of(&digest, bytes.data, bytes.length, UINT64_MAX);
-    tseed_pack_digest_of(&digest, bytes.data, bytes.length, 8);
+    tseed_pack_reader.digest_of(&digest, bytes.data, bytes.length, 7);
+    tseed_pack_reader.digest_of(&digest, bytes.data, bytes.length, UINT64_MAX);
+    tseed_pack_reader.digest_of(&digest, bytes.data, bytes.length, 8);
 }
 
 static void assert_tile(bytes_t bytes, int64_t x, int64_t y, const char *text)
 {
     tseed_encoded_t tile;
 
-    assert_true(tseed_pack_find(&tile, bytes.data, bytes.length, x, y));
+    assert_true(tseed_pack_reader.find(&tile, bytes.data, bytes.length, x, y));
     assert_int_equal(tile.length, strlen(text));
     assert_memory_equal(tile.data, text, tile.length);
 }
@@ -139,7 +139,7 @@ static void test_pack__tiles_come_back_by_their_place(void **state)
     assert_tile(bytes, 1, 0, "second");
     assert_tile(bytes, 0, 1, "t");
     assert_tile(bytes, INT64_MAX, -1, "far away");
-    assert_false(tseed_pack_find(&tile, bytes.data, bytes.length, 1, 1));
+    assert_false(tseed_pack_reader.find(&tile, bytes.data, bytes.length, 1, 1));
     free(bytes.data);
 }
 
@@ -161,7 +161,7 @@ static void test_pack__a_large_metatile_fits(void **state)
     assert_null(tseed_pack_check(bytes.data, bytes.length));
     for (int i = 0; i < SIDE * SIDE; i++) {
         memset(file, i % 251, SIZE);
-        assert_true(tseed_pack_find(&tile, bytes.data, bytes.length, i % SIDE, i / SIDE));
+        assert_true(tseed_pack_reader.find(&tile, bytes.data, bytes.length, i % SIDE, i / SIDE));
         assert_int_equal(tile.length, SIZE);
         assert_memory_equal(tile.data, file, SIZE);
     }
@@ -174,10 +174,10 @@ static void test_pack__uniform_tiles_keep_their_colour(void **state)
     tseed_encoded_t tile;
 
     (void)state;
-    assert_true(tseed_pack_find(&tile, bytes.data, bytes.length, 4, 4));
+    assert_true(tseed_pack_reader.find(&tile, bytes.data, bytes.length, 4, 4));
     assert_true(tile.uniform);
     assert_memory_equal(tile.rgba, ((unsigned char[]){1, 2, 255, 128}), 4);
-    assert_true(tseed_pack_find(&tile, bytes.data, bytes.length, 3, 4));
+    assert_true(tseed_pack_reader.find(&tile, bytes.data, bytes.length, 3, 4));
     assert_false(tile.uniform);
     free(bytes.data);
 }
@@ -193,7 +193,7 @@ static void test_pack__a_tile_without_bytes_is_left_out(void **state)
     add(pack, 2, 1, "land");
     bytes = end(pack);
     assert_null(tseed_pack_check(bytes.data, bytes.length));
-    assert_false(tseed_pack_find(&tile, bytes.data, bytes.length, 1, 1));
+    assert_false(tseed_pack_reader.find(&tile, bytes.data, bytes.length, 1, 1));
     assert_tile(bytes, 2, 1, "land");
     free(bytes.data);
 }
@@ -204,11 +204,11 @@ static void test_pack__digests_come_back_by_their_seed(void **state)
     uint64_t digest;
 
     (void)state;
-    assert_true(tseed_pack_digest_of(&digest, bytes.data, bytes.length, 7));
+    assert_true(tseed_pack_reader.digest_of(&digest, bytes.data, bytes.length, 7));
     assert_true(digest == 70);
-    assert_true(tseed_pack_digest_of(&digest, bytes.data, bytes.length, UINT64_MAX));
+    assert_true(tseed_pack_reader.digest_of(&digest, bytes.data, bytes.length, UINT64_MAX));
     assert_true(digest == UINT64_C(0xFEDCBA9876543210));
-    assert_false(tseed_pack_digest_of(&digest, bytes.data, bytes.length, 70));
+    assert_false(tseed_pack_reader.digest_of(&digest, bytes.data, bytes.length, 70));
     free(bytes.data);
 }
 

@@ -19,11 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/tseed_deadline.h"
-#include "image/tseed_pack.h"
+#include "fleet/tseed_deadline.h"
+#include "fleet/tseed_pack.h"
 #include "layers_fixture.h"
 #include "pool_fixture.h"
-#include "seeder/tseed_pack_file.h"
 #include "store/tseed_layout.h"
 
 #define TEXT      "tiles, as good as any"

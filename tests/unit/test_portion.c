@@ -16,7 +16,7 @@
 #include "pool_fixture.h"
 #include "source/tseed_source.h"
 #include "tiling/tseed_cells.h"
-#include "work/tseed_portion.h"
+#include "fleet/tseed_portion.h"
 #include "work/tseed_run.h"
 
 #define LAYER_NAME  "topp:states, \xc3\xbc"

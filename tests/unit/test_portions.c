@@ -5,13 +5,13 @@
 #include "seeder_fixture.h"
 
 #include "database_fixture.h"
-#include "image/tseed_pack.h"
-#include "seeder/tseed_helper.h"
-#include "seeder/tseed_errands.h"
-#include "seeder/tseed_portions.h"
+#include "fleet/tseed_pack.h"
+#include "fleet/tseed_helper.h"
+#include "fleet/tseed_errands.h"
+#include "fleet/tseed_portions.h"
 #include "source/tseed_source.h"
 #include "work/tseed_job_cut.h"
-#include "work/tseed_portion.h"
+#include "fleet/tseed_portion.h"
 #include "work/tseed_run.h"
 
 #define EPOCH   "7"
@@ -200,7 +200,7 @@ static void assert_pack(const tseed_transfer_t *pack, request_t *own, const fixt
     uint64_t digest = 0;
 
     assert_null(tseed_pack_check(pack->body, pack->length));
-    assert_true(tseed_pack_digest_of(&digest, pack->body, pack->length, SEED));
+    assert_true(tseed_pack_reader.digest_of(&digest, pack->body, pack->length, SEED));
     assert_true(digest ==
                 tseed_digest(job->request.transfer.body, job->request.transfer.length, SEED));
     assert_int_equal(tseed_cutter_create(&cutter), APR_SUCCESS);
@@ -210,7 +210,7 @@ static void assert_pack(const tseed_transfer_t *pack, request_t *own, const fixt
             const tseed_region_t region = tseed_job_region(tileset, &job->savings.asked, 0, x, y);
             tseed_encoded_t found, made;
 
-            assert_true(tseed_pack_find(&found, pack->body, pack->length, x, y));
+            assert_true(tseed_pack_reader.find(&found, pack->body, pack->length, x, y));
             assert_null(tseed_cutter_cut(cutter, &made, &region, fixture->pool));
             assert_int_equal(found.length, made.length);
             assert_memory_equal(found.data, made.data, made.length);
@@ -240,7 +240,7 @@ static void tiles_come_back_as_they_would_be_cut_here(void **data)
         assert_int_equal(transfer->http_status, 200);
         assert_int_equal(transfer->sent, 1);
         assert_int_equal(transfer->received, own[i % COLUMNS]->job.request.transfer.length);
-        if (transfer->is_pack) {
+        if (transfer->packed) {
             packs++;
             assert_pack(transfer, own[i % COLUMNS], fixture);
         }
@@ -264,7 +264,7 @@ static void what_fails_elsewhere_is_asked_here(void **data)
 
         assert_int_equal(transfer->result, TSEED_FETCH_FAILED);
         assert_int_equal(transfer->sent, 1);
-        assert_false(transfer->is_pack);
+        assert_null(transfer->packed);
         in_vain += transfer->sent_in_vain;
     }
     assert_true(in_vain > 0);
@@ -288,7 +288,7 @@ static void results_that_cant_be_read_are_asked_here(void **data)
     }
     for (int i = 0; i < PLENTY; i++) {
         assert_int_equal(requests[i]->job.request.transfer.result, TSEED_FETCH_OK);
-        assert_false(requests[i]->job.request.transfer.is_pack);
+        assert_null(requests[i]->job.request.transfer.packed);
     }
 }
 
@@ -303,7 +303,7 @@ static void without_a_helper_all_is_done_here(void **data)
     execute(fixture, "UPDATE host SET until = 0");
     for (int i = 0; i < PLENTY; i++) {
         assert_int_equal(await(requests[i])->result, TSEED_FETCH_OK);
-        assert_false(requests[i]->job.request.transfer.is_pack);
+        assert_null(requests[i]->job.request.transfer.packed);
     }
 }
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "seeder/tseed_silence.h"
+#include "fleet/tseed_deadline.h"
 
 #define SECOND APR_USEC_PER_SEC
 #define MILLI  1000

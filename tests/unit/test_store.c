@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
-#include "base/tseed_deadline.h"
 #include "store/tseed_store_view.h"
 
 static apr_status_t put(fixture_t *fixture, int z, int64_t x, int64_t y, const char *content)
@@ -180,24 +179,31 @@ static void test_store__put_stopped_changes_nothing(void **state)
     assert_int_equal(now.asked, 2);
 }
 
+static int is_over;
+
+static int ask_is_over(void)
+{
+    return is_over;
+}
+
 static int expire(void *baton)
 {
     int *asked = baton;
 
     ++*asked;
-    tseed_deadline_pass(); /* before the file has its name */
+    is_over = 1; /* before the file has its name */
     return 0;
 }
 
 /* Another host may be at work in the directories. */
-static void test_store__put_after_the_deadline_changes_nothing(void **state)
+static void test_store__put_that_is_guarded_changes_nothing(void **state)
 {
     fixture_t *fixture = open_store(state, TSEED_LAYOUT_XYZ);
     tseed_effect_t effect;
     int asked = 0;
 
     assert_int_equal(put(fixture, 3, 1, 2, "old"), APR_SUCCESS);
-    tseed_deadline_set(tseed_clock_boot() + 3600 * APR_USEC_PER_SEC);
+    tseed_store_guard(ask_is_over);
     assert_int_equal(tseed_store_put(&effect, fixture->store, &(tseed_tile_t){3, 1, 2}, "new", 3,
                                      &(tseed_stop_t){expire, &asked}),
                      APR_EINTR);
@@ -206,7 +212,7 @@ static void test_store__put_after_the_deadline_changes_nothing(void **state)
     assert_int_equal(tseed_store_remove(fixture->store, &(tseed_range_t){3, 0, 0, 7, 7},
                                         &(tseed_visitor_t){NULL, NULL, NULL, NULL}, NULL),
                      APR_EINTR);
-    tseed_deadline_clear();
+    tseed_store_guard(NULL);
     assert_content(tile(fixture, 3, 1, 2), "old");
     assert_int_equal(count_files(fixture), 1);
     assert_int_not_equal(access(full(fixture, "topp_states/EPSG_900913/3/7"), F_OK), 0);
@@ -919,7 +925,7 @@ int main(void)
         STORE_TEST(test_store__put_replaces),
         STORE_TEST(test_store__put_sets_modes_whatever_the_umask),
         STORE_TEST(test_store__put_stopped_changes_nothing),
-        STORE_TEST(test_store__put_after_the_deadline_changes_nothing),
+        STORE_TEST(test_store__put_that_is_guarded_changes_nothing),
         STORE_TEST(test_store__put_survives_its_own_leftover),
         STORE_TEST(test_store__put_beside_another_httpd),
         STORE_TEST(test_store__directories_made_by_two_at_once),

@@ -112,12 +112,27 @@ static void test_text__utf8_is_read_on(void **state)
     }
 }
 
+static void test_text__hosts_have_plain_names(void **state)
+{
+    static const char longest[] = "abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456.7";
+    static const char *const bad[] = {"", ".", ".web1", "web 1", "web/1", "web\"1", "w\xc3\xa9"};
+
+    (void)state;
+    assert_true(tseed_text_is_host("web1.example.org", 63));
+    assert_true(tseed_text_is_host(longest, sizeof(longest) - 1));
+    assert_false(tseed_text_is_host(longest, sizeof(longest) - 2));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_false(tseed_text_is_host(bad[i], 63));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text__what_is_cut_ends_with_an_ellipsis),
         cmocka_unit_test(test_text__utf8_is_read_and_written),
         cmocka_unit_test(test_text__utf8_is_read_on),
+        cmocka_unit_test(test_text__hosts_have_plain_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ typedef struct {
     int64_t tileset;    /* 0: the tile is asked for. Else the coverage of tile set number `tileset`
                          * at the tile's level is (tseed_coverages.h); the other names are "", and
                          * the parameters are `query`, what follows the question mark */
-    int is_shade_only; /* the tile is wanted only if it is below a metatile of one colour */
+    int is_shade_only;  /* the tile is wanted only if it is below a metatile of one colour */
 } tseed_question_t;
 
 /* What may end the wait before there is an answer. */
@@ -46,12 +46,12 @@ typedef struct {
 } tseed_cancel_t;
 
 typedef enum {
-    TSEED_MISS_STORED, /* it is in the store now */
-    TSEED_MISS_PASSED, /* it could not be stored: the descriptor holds it */
-    TSEED_MISS_FAILED, /* the upstream has no such picture; cause says why */
-    TSEED_MISS_BUSY,   /* ask again later, for that cause */
+    TSEED_MISS_STORED,  /* it is in the store now */
+    TSEED_MISS_PASSED,  /* it could not be stored: the descriptor holds it */
+    TSEED_MISS_FAILED,  /* the upstream has no such picture; cause says why */
+    TSEED_MISS_BUSY,    /* ask again later, for that cause */
     TSEED_MISS_REFUSED, /* it is not made, for that cause */
-    TSEED_MISS_SHADE   /* it is never stored, being of the colour above it: the descriptor holds
+    TSEED_MISS_SHADE    /* it is never stored, being of the colour above it: the descriptor holds
                          * it */
 } tseed_miss_outcome_t;
 

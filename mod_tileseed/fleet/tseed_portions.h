@@ -21,7 +21,7 @@
 
 typedef struct tseed_portions_t tseed_portions_t;
 
-/* Begins, in `pool`, if the database can be shared, and gives the fetcher its remote. `epoch` is
+/* Begins, in `pool`, and gives the fetcher its remote. `epoch` is
  * that of this host, which works. Without a thread to be had no host helps. */
 void tseed_portions_begin(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
                           tseed_fetcher_t *fetcher, int64_t epoch, apr_pool_t *pool);

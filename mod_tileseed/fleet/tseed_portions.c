@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Requests that other hosts send: which, to whom, and the exchange of rows and files. */
-#include "seeder/tseed_portions.h"
+#include "fleet/tseed_portions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +10,16 @@
 #include <apr_strings.h>
 
 #include "base/tseed_clock.h"
-#include "base/tseed_deadline.h"
+#include "fleet/tseed_deadline.h"
 #include "base/tseed_memory.h"
 #include "base/tseed_thread.h"
-#include "image/tseed_pack.h"
+#include "fleet/tseed_pack.h"
 #include "layer/tseed_layer.h"
-#include "seeder/tseed_errands.h"
-#include "seeder/tseed_pack_file.h"
-#include "state/tseed_hosts.h"
-#include "state/tseed_portion_rows.h"
+#include "fleet/tseed_errands.h"
+#include "fleet/tseed_hosts.h"
+#include "fleet/tseed_fleet_rows.h"
 #include "store/tseed_layout.h"
-#include "work/tseed_portion.h"
+#include "fleet/tseed_portion.h"
 
 /* The exchange: what goes between the list of errands and the table portion. It gives errands to
  * hosts, takes over what the hosts bring, and takes back what they do not bring. The thread of the
@@ -313,7 +312,7 @@ static int read_pack(tseed_exchange_t *exchange, const tseed_errand_t *errand)
     if (damage) {
         tseed_portion_hosts_shun(exchange->hosts, errand->epoch, damage, 0);
     }
-    transfer->is_pack = !damage;
+    transfer->packed = damage ? NULL : &tseed_pack_reader;
     return !damage;
 }
 
@@ -616,9 +615,6 @@ void tseed_portions_begin(const tseed_settings_t *settings, const tseed_catalog_
 {
     tseed_portions_t *portions = apr_pcalloc(pool, sizeof(*portions));
 
-    if (!tseed_hosts_can_share(settings->db_driver)) {
-        return;
-    }
     portions->settings = settings;
     portions->pool = tseed_memory_pool();
     tseed_errands_init(&portions->errands);

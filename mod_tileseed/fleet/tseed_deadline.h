@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The silence of the host that works, as a host sees it that stands by: when that host may be taken
+/* The two ends of a lease: its host must have stopped before another host may go on.
+ *
+ * The deadline of this process: from then on the process changes no file of a store any more,
+ * because another host may be at work there. There is one deadline for the whole process. It never
+ * comes unless somebody sets it. A deadline that anybody has seen pass has passed for good. Any
+ * thread.
+ *
+ * The silence of the host that works, as a host sees it that stands by: when that host may be taken
  * for dead. Its lease must have ended a margin ago, by the clock of the database. Two things may
  * make a host look dead that is alive:
  *
@@ -12,10 +19,24 @@
  * database brings the takeover nearer. All clocks are parameters, `now` by tseed_clock_boot. Any
  * process, the thread that has the struct.
  */
-#ifndef TSEED_SILENCE_H
-#define TSEED_SILENCE_H
+#ifndef TSEED_DEADLINE_H
+#define TSEED_DEADLINE_H
 
 #include <apr_time.h>
+
+/* Sets the deadline or puts it off, by tseed_clock_boot. */
+void tseed_deadline_set(apr_time_t deadline);
+
+/* Makes the deadline pass now, for good. */
+void tseed_deadline_pass(void);
+
+/* Whether the deadline has passed. */
+int tseed_deadline_has_passed(void);
+
+/* Takes the deadline away, also one that has passed. Where no other thread asks. */
+void tseed_deadline_clear(void);
+
+/* ---- silence ---- */
 
 /* All 0 at first but for the two that the caller sets. */
 typedef struct {

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The file of the host: one line, "instance epoch renewals id". A file that can't be understood is
  * made anew. */
-#include "seeder/tseed_host_file.h"
+#include "fleet/tseed_host_file.h"
 
 #include <apr_file_io.h>
 #include <apr_strings.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Requests in the place of the host that works: sent, cut, and given back. */
-#include "seeder/tseed_helper.h"
+#include "fleet/tseed_helper.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -19,15 +19,14 @@
 #include "base/tseed_text.h"
 #include "base/tseed_thread.h"
 #include "image/tseed_cutter.h"
-#include "image/tseed_pack.h"
-#include "seeder/tseed_errands.h"
-#include "seeder/tseed_pack_file.h"
+#include "fleet/tseed_pack.h"
+#include "fleet/tseed_errands.h"
 #include "source/tseed_fetcher.h"
 #include "source/tseed_source.h"
-#include "state/tseed_portion_rows.h"
+#include "fleet/tseed_fleet_rows.h"
 #include "store/tseed_layout.h"
 #include "work/tseed_job_cut.h"
-#include "work/tseed_portion.h"
+#include "fleet/tseed_portion.h"
 
 /* The threads of the helper that cut: each takes an answer of an upstream, cuts the tiles that the
  * host that works wants, and writes them into a pack.

@@ -6,8 +6,11 @@
  *
  * A network that swallows everything keeps whoever waits for the database: the main thread and the
  * thread that renews. So a third thread, the guard, looks at the deadline. When the deadline has
- * passed and the main thread stays, the guard ends the process. */
-#include "seeder/tseed_lease.h"
+ * passed and the main thread stays, the guard ends the process.
+ *
+ * The doors of the fleet are at the end: relay and helper are at work while this host stands by,
+ * intake and portions while it works. */
+#include "fleet/tseed_lease.h"
 
 #include <apr_strings.h>
 #include <poll.h>
@@ -16,15 +19,17 @@
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
-#include "base/tseed_deadline.h"
+#include "fleet/tseed_deadline.h"
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
 #include "base/tseed_thread.h"
 #include "board/tseed_board.h"
-#include "seeder/tseed_host_file.h"
-#include "seeder/tseed_seeder.h"
-#include "seeder/tseed_silence.h"
-#include "state/tseed_miss_rows.h"
+#include "fleet/tseed_helper.h"
+#include "fleet/tseed_host_file.h"
+#include "fleet/tseed_hosts.h"
+#include "fleet/tseed_portion.h"
+#include "fleet/tseed_portions.h"
+#include "fleet/tseed_relay.h"
 #include "store/tseed_store.h"
 
 #define RENEW_EVERY    APR_USEC_PER_SEC
@@ -35,10 +40,11 @@
 #define PATIENCE       (2 * APR_USEC_PER_SEC)
 #define FORGET_AFTER   (30 * INT64_C(86400) * APR_USEC_PER_SEC)
 
-struct tseed_lease_t {
+/* The thread that made the struct has it, but for the parts that say otherwise. */
+typedef struct {
+    tseed_fleet_t fleet; /* first: the doors lead here */
     const tseed_context_t *context;
     tseed_session_t *session;
-    int is_shared; /* the database; if not, nothing below is used */
     tseed_host_file_t file;
     tseed_host_t host;
     tseed_registration_t registration;
@@ -62,7 +68,23 @@ struct tseed_lease_t {
     /* who renews writes them, the main thread reads them */
     _Atomic int is_draining, others;
     _Atomic int64_t newest; /* task */
-};
+
+    /* what other hosts and this one do for each other */
+    tseed_relay_t *relay;
+    tseed_helper_t *helper;
+    tseed_intake_t *intake; /* NULL: this host does not work, or nobody can ask */
+} lease_t;
+
+/* The lease behind a fleet of this file. */
+static lease_t *lease_of(tseed_fleet_t *fleet)
+{
+    return (lease_t *)fleet;
+}
+
+static const lease_t *look_at(const tseed_fleet_t *fleet)
+{
+    return (const lease_t *)fleet;
+}
 
 static const char *machine_name(apr_pool_t *pool)
 {
@@ -71,31 +93,9 @@ static const char *machine_name(apr_pool_t *pool)
     return uname(&names) == 0 ? apr_pstrdup(pool, names.nodename) : "";
 }
 
-tseed_lease_t *tseed_lease_create(const tseed_context_t *context, tseed_session_t *session)
-{
-    const tseed_settings_t *settings = context->settings;
-    tseed_lease_t *lease = apr_pcalloc(context->pool, sizeof(*lease));
-
-    lease->context = context;
-    lease->session = session;
-    lease->is_shared = tseed_hosts_can_share(settings->db_driver);
-    lease->over = -1;
-    lease->pool = tseed_memory_pool();
-    lease->host = (tseed_host_t){
-        .name = settings->host,
-        .instance = lease->file.instance,
-        .machine = machine_name(context->pool),
-        .version = TSEED_VERSION,
-        .lease = settings->lease,
-        .margin = settings->lease / 3,
-    };
-    lease->silence = (tseed_silence_t){.lease = lease->host.lease, .margin = lease->host.margin};
-    return lease;
-}
-
 /* ---- what is remembered ---- */
 
-static void remember(tseed_lease_t *lease)
+static void remember(lease_t *lease)
 {
     tseed_host_memory_t *memory = &lease->file.memory;
     const int64_t newest = atomic_load(&lease->newest);
@@ -117,7 +117,7 @@ static void remember(tseed_lease_t *lease)
 
 /* ---- registering ---- */
 
-static void say_restored(const tseed_lease_t *lease)
+static void say_restored(const lease_t *lease)
 {
     if (lease->registration.is_restored) {
         tseed_log(
@@ -129,7 +129,7 @@ static void say_restored(const tseed_lease_t *lease)
     }
 }
 
-static apr_status_t enlist(tseed_lease_t *lease)
+static apr_status_t enlist(lease_t *lease)
 {
     apr_status_t rv = tseed_host_file_load(&lease->file, lease->context->settings->state_dir,
                                            lease->context->scratch);
@@ -154,7 +154,7 @@ static apr_status_t enlist(tseed_lease_t *lease)
 /* ---- standing by ---- */
 
 /* Why this host stands by, in the context's scratch pool. */
-static const char *standby_reason(const tseed_lease_t *lease)
+static const char *standby_reason(const lease_t *lease)
 {
     const tseed_renewal_t *renewal = &lease->renewal;
     apr_pool_t *pool = lease->context->scratch;
@@ -169,7 +169,7 @@ static const char *standby_reason(const tseed_lease_t *lease)
 }
 
 /* Says once who works. */
-static void say_standby(tseed_lease_t *lease)
+static void say_standby(lease_t *lease)
 {
     const char *words = standby_reason(lease);
 
@@ -179,7 +179,7 @@ static void say_standby(tseed_lease_t *lease)
     }
 }
 
-static void show(const tseed_lease_t *lease, int64_t tenure, const char *active)
+static void show(const lease_t *lease, int64_t tenure, const char *active)
 {
     tseed_board_host_t host = {.tenure = tenure};
 
@@ -187,7 +187,7 @@ static void show(const tseed_lease_t *lease, int64_t tenure, const char *active)
     tseed_board_host_set(lease->context->board, &host);
 }
 
-static apr_status_t renew(tseed_lease_t *lease, tseed_state_t *state, tseed_renewal_t *renewal)
+static apr_status_t renew(lease_t *lease, tseed_state_t *state, tseed_renewal_t *renewal)
 {
     apr_status_t rv = tseed_hosts_renew(state, renewal, &lease->host, &lease->fence);
 
@@ -203,13 +203,13 @@ static apr_status_t renew(tseed_lease_t *lease, tseed_state_t *state, tseed_rene
     return rv;
 }
 
-static int has_role(const tseed_lease_t *lease, const tseed_renewal_t *renewal)
+static int has_role(const lease_t *lease, const tseed_renewal_t *renewal)
 {
     return strcmp(renewal->active, lease->host.name) == 0;
 }
 
 /* Says once for each lease why this host does not take over after its end. */
-static void say_held(tseed_lease_t *lease, const char *why, apr_interval_time_t left)
+static void say_held(lease_t *lease, const char *why, apr_interval_time_t left)
 {
     const tseed_renewal_t *renewal = &lease->renewal;
 
@@ -224,7 +224,7 @@ static void say_held(tseed_lease_t *lease, const char *why, apr_interval_time_t 
 
 /* Whether to ask for the role. The role is this host's although it stands by when the takeover was
  * done and its answer lost. */
-static int may_take(tseed_lease_t *lease)
+static int may_take(lease_t *lease)
 {
     const tseed_renewal_t *renewal = &lease->renewal;
     const apr_interval_time_t left = tseed_silence_left(&lease->silence, renewal->ended);
@@ -241,7 +241,7 @@ static int may_take(tseed_lease_t *lease)
 /* When the clock of the database was set ahead, the host that was taken for dead is alive, and
  * finds within a second that it is not any more. So this host lets two seconds pass, unless it has
  * itself seen that host silent for long. */
-static void note_taken(tseed_lease_t *lease, apr_time_t now)
+static void note_taken(lease_t *lease, apr_time_t now)
 {
     const int has_ousted = lease->registration.has_ousted;
     const int is_seen = tseed_silence_is_seen(&lease->silence, now);
@@ -254,7 +254,7 @@ static void note_taken(tseed_lease_t *lease, apr_time_t now)
 
 /* Renews the lease, takes the role if that is possible, and notes when the next renewal is due: as
  * soon as the margin is over. */
-static apr_status_t renew_standby(tseed_lease_t *lease)
+static apr_status_t renew_standby(lease_t *lease)
 {
     const tseed_renewal_t *renewal = &lease->renewal;
     apr_status_t rv = renew(lease, lease->session->state, &lease->renewal);
@@ -283,7 +283,7 @@ static apr_status_t renew_standby(tseed_lease_t *lease)
 }
 
 /* Whether there is something new since the last renewal. */
-static apr_status_t look(tseed_lease_t *lease, int *is_news)
+static apr_status_t look(lease_t *lease, int *is_news)
 {
     const tseed_renewal_t *renewal = &lease->renewal;
     tseed_glance_t glance = {0};
@@ -294,7 +294,7 @@ static apr_status_t look(tseed_lease_t *lease, int *is_news)
     return rv;
 }
 
-static apr_status_t stand_by(tseed_lease_t *lease)
+static apr_status_t await_role(lease_t *lease)
 {
     int is_news = 1;
     apr_status_t rv = APR_SUCCESS;
@@ -315,13 +315,13 @@ static apr_status_t stand_by(tseed_lease_t *lease)
 
 /* ---- the role is ours ---- */
 
-static void put_off(const tseed_lease_t *lease, apr_time_t sent)
+static void put_off(const lease_t *lease, apr_time_t sent)
 {
     tseed_deadline_set(sent + lease->host.lease - lease->host.margin);
 }
 
 /* The seeder ends by itself when the deadline passes. */
-static void say_failed(tseed_lease_t *lease, apr_status_t rv)
+static void say_failed(lease_t *lease, apr_status_t rv)
 {
     if (!lease->has_failed) {
         tseed_log(TSEED_LOG_WARNING, rv,
@@ -334,7 +334,7 @@ static void say_failed(tseed_lease_t *lease, apr_status_t rv)
 }
 
 /* Returns whether the lease goes on. */
-static int renew_once(tseed_lease_t *lease)
+static int renew_once(lease_t *lease)
 {
     const apr_time_t sent = tseed_clock_boot();
     tseed_renewal_t renewal = {0};
@@ -364,7 +364,7 @@ static void wake_main(void *module, void *about)
 
 /* The main thread gives the role away once it is awake. What fails here fails at the next renewal
  * as well. */
-static void look_once(tseed_lease_t *lease)
+static void look_once(lease_t *lease)
 {
     tseed_glance_t glance = {0};
 
@@ -381,7 +381,7 @@ static void look_once(tseed_lease_t *lease)
 
 static void *keep(void *data)
 {
-    tseed_lease_t *lease = data;
+    lease_t *lease = data;
     struct pollfd over = {.fd = lease->over, .events = POLLIN};
     apr_time_t renew_at = tseed_clock_boot() + RENEW_EVERY;
 
@@ -399,7 +399,7 @@ static void *keep(void *data)
     return NULL;
 }
 
-static void say_over(const tseed_lease_t *lease)
+static void say_over(const lease_t *lease)
 {
     tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
               "TS0084: host '%s' has lost its lease, %s: the seeder starts anew", lease->host.name,
@@ -411,7 +411,7 @@ static void say_over(const tseed_lease_t *lease)
 /* The main thread has a second to end by itself. */
 static void *guard(void *data)
 {
-    const tseed_lease_t *lease = data;
+    const lease_t *lease = data;
     struct pollfd over = {.fd = lease->over, .events = POLLIN};
     int looks = 0;
 
@@ -425,7 +425,7 @@ static void *guard(void *data)
     _exit(TSEED_EXIT_ANEW);
 }
 
-static apr_status_t begin_threads(tseed_lease_t *lease)
+static apr_status_t begin_threads(lease_t *lease)
 {
     const apr_status_t rv = tseed_state_ready(&lease->state, lease->context->settings, lease->pool);
 
@@ -441,7 +441,7 @@ static apr_status_t begin_threads(tseed_lease_t *lease)
                : APR_ENOMEM;
 }
 
-static void say_working(const tseed_lease_t *lease)
+static void say_working(const lease_t *lease)
 {
     const char *since = lease->said ? " from now on" : "";
 
@@ -456,7 +456,7 @@ static void say_working(const tseed_lease_t *lease)
 }
 
 /* The lease is renewed once more: who takes the role may have waited for it. */
-static apr_status_t begin_work(tseed_lease_t *lease)
+static apr_status_t begin_work(lease_t *lease)
 {
     const apr_time_t sent = tseed_clock_boot();
     apr_status_t rv = renew(lease, lease->session->state, &lease->renewal);
@@ -474,35 +474,32 @@ static apr_status_t begin_work(tseed_lease_t *lease)
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    tseed_state_fence(lease->session->state, &lease->fence);
+    tseed_hosts_fence(lease->session->state, &lease->fence);
+    tseed_store_guard(tseed_deadline_has_passed);
     tseed_store_tenure_set(lease->registration.tenure, lease->registration.former);
     say_working(lease);
     return APR_SUCCESS;
 }
 
-apr_status_t tseed_lease_seek(tseed_lease_t *lease)
+static apr_status_t seek(tseed_fleet_t *fleet)
 {
+    lease_t *lease = lease_of(fleet);
     apr_status_t rv = APR_SUCCESS;
 
-    if (!lease->is_shared) {
-        return APR_SUCCESS;
-    }
     if (!lease->is_registered) {
         rv = enlist(lease);
     }
     if (rv == APR_SUCCESS && !lease->registration.has_role) {
-        rv = stand_by(lease);
+        rv = await_role(lease);
     }
     return rv == APR_SUCCESS ? begin_work(lease) : rv;
 }
 
-void tseed_lease_mend(tseed_lease_t *lease)
+static void mend(tseed_fleet_t *fleet)
 {
+    lease_t *lease = lease_of(fleet);
     const int64_t tenure = lease->registration.tenure;
 
-    if (!lease->is_shared) {
-        return;
-    }
     if (tseed_board_host_get(lease->context->board).tenure != tenure) {
         tseed_board_clear(lease->context->board);
     }
@@ -511,75 +508,60 @@ void tseed_lease_mend(tseed_lease_t *lease)
 
 /* ---- at work ---- */
 
-int tseed_lease_is_over(const tseed_lease_t *lease)
+static int is_over(const tseed_fleet_t *fleet)
 {
-    return lease->is_shared &&
-           (atomic_load(&lease->fence.is_broken) || tseed_deadline_has_passed());
+    const lease_t *lease = look_at(fleet);
+
+    return atomic_load(&lease->fence.is_broken) || tseed_deadline_has_passed();
 }
 
-int tseed_lease_is_draining(const tseed_lease_t *lease)
+static int drains(const lease_t *lease)
 {
     return lease->registration.has_role && atomic_load(&lease->is_draining);
 }
 
-int tseed_lease_has_leader(const tseed_lease_t *lease)
+static int pause_for(const tseed_fleet_t *fleet)
 {
-    return *lease->renewal.active != '\0';
-}
-
-int tseed_lease_pause(const tseed_lease_t *lease)
-{
-    const apr_interval_time_t left = lease->renew_at - tseed_clock_boot();
+    const apr_interval_time_t left = look_at(fleet)->renew_at - tseed_clock_boot();
 
     return left > 0 && left < LOOK_MILLIS * 1000 ? (int)(left / 1000) + 1 : LOOK_MILLIS;
 }
 
-int64_t tseed_lease_epoch(const tseed_lease_t *lease)
+static void tick(tseed_fleet_t *fleet)
 {
-    return lease->registration.epoch;
-}
+    lease_t *lease = lease_of(fleet);
 
-int tseed_lease_others(const tseed_lease_t *lease)
-{
-    return atomic_load(&lease->others);
-}
-
-void tseed_lease_tick(tseed_lease_t *lease)
-{
-    if (!lease->is_shared) {
-        return;
-    }
     show(lease, lease->registration.tenure, lease->host.name);
     if (lease->context->ticks % REMEMBER_EVERY == REMEMBER_EVERY / 2) {
         remember(lease);
         tseed_hosts_forget(lease->session->state, FORGET_AFTER);
-        tseed_miss_rows_forget(lease->session->state);
     }
 }
 
 /* ---- the end ---- */
 
 /* Another host may begin before this process has ended: nothing here writes from now on. */
-static void give_back(tseed_lease_t *lease)
+static void give_back(lease_t *lease)
 {
-    const int drains = tseed_lease_is_draining(lease);
+    const int is_drained = drains(lease);
     apr_status_t rv;
 
     tseed_deadline_pass();
-    rv = drains ? tseed_hosts_resign(lease->session->state, &lease->fence)
-                : tseed_hosts_leave(lease->session->state, &lease->fence);
-    if (rv == APR_SUCCESS && drains) {
+    rv = is_drained ? tseed_hosts_resign(lease->session->state, &lease->fence)
+                    : tseed_hosts_leave(lease->session->state, &lease->fence);
+    if (rv == APR_SUCCESS && is_drained) {
         tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
                   "TS0085: host '%s' drains: it has given its work away and stands by",
                   lease->host.name);
     }
 }
 
-void tseed_lease_end(tseed_lease_t *lease, int is_quiet)
+static void end(tseed_fleet_t *fleet, int is_quiet)
 {
-    const int was_over = tseed_lease_is_over(lease);
+    lease_t *lease = lease_of(fleet);
+    const int was_over = is_over(fleet);
 
-    if (!lease->is_shared || !lease->is_registered) {
+    if (!lease->is_registered) {
         return;
     }
     if (lease->over >= 0) {
@@ -591,4 +573,104 @@ void tseed_lease_end(tseed_lease_t *lease, int is_quiet)
         give_back(lease);
     }
     remember(lease);
+}
+
+static int must_leave(const tseed_fleet_t *fleet)
+{
+    return is_over(fleet) || drains(look_at(fleet));
+}
+
+/* ---- who answers for me, and whom this host helps ---- */
+
+static int reads(const tseed_fleet_t *fleet)
+{
+    return tseed_relay_reads(look_at(fleet)->relay);
+}
+
+static int stand_by(tseed_fleet_t *fleet)
+{
+    lease_t *lease = lease_of(fleet);
+    const int64_t epoch = lease->registration.epoch;
+
+    tseed_relay_begin(lease->relay, epoch);
+    tseed_relay_note(lease->relay, *lease->renewal.active != '\0');
+    tseed_helper_begin(lease->helper, epoch);
+    return reads(fleet);
+}
+
+static void stand_no_more(tseed_fleet_t *fleet)
+{
+    tseed_relay_end(lease_of(fleet)->relay);
+    tseed_helper_end(lease_of(fleet)->helper);
+}
+
+/* ---- who can help, and whom this host answers ---- */
+
+static void work(tseed_fleet_t *fleet, int miss_ask)
+{
+    lease_t *lease = lease_of(fleet);
+    const tseed_context_t *context = lease->context;
+
+    lease->intake = tseed_intake_begin(context->settings, &lease->others, miss_ask, context->pool);
+    tseed_portions_begin(context->settings, context->catalog, context->fetcher,
+                         lease->registration.epoch, context->pool);
+}
+
+static void work_no_more(tseed_fleet_t *fleet)
+{
+    tseed_intake_end(lease_of(fleet)->intake);
+}
+
+static apr_status_t has_others(const tseed_fleet_t *fleet, int *has)
+{
+    const lease_t *lease = look_at(fleet);
+    tseed_host_list_t list;
+    const apr_status_t rv = tseed_hosts_list(lease->session->state, &list, lease->context->scratch);
+
+    if (rv == APR_SUCCESS) {
+        *has = list.hosts->nelts > 1;
+    }
+    return rv;
+}
+
+static const tseed_fleet_doors_t doors = {
+    .seek = seek,
+    .pause = pause_for,
+    .stand_by = stand_by,
+    .reads = reads,
+    .stand_no_more = stand_no_more,
+    .mend = mend,
+    .work = work,
+    .work_no_more = work_no_more,
+    .is_over = is_over,
+    .must_leave = must_leave,
+    .has_others = has_others,
+    .portion = tseed_portion_write,
+    .tick = tick,
+    .end = end,
+};
+
+tseed_fleet_t *tseed_lease_create(const tseed_context_t *context, tseed_session_t *session,
+                                  int miss_socket)
+{
+    const tseed_settings_t *settings = context->settings;
+    lease_t *lease = apr_pcalloc(context->pool, sizeof(*lease));
+
+    lease->fleet.doors = &doors;
+    lease->context = context;
+    lease->session = session;
+    lease->over = -1;
+    lease->pool = tseed_memory_pool();
+    lease->host = (tseed_host_t){
+        .name = settings->host,
+        .instance = lease->file.instance,
+        .machine = machine_name(context->pool),
+        .version = TSEED_VERSION,
+        .lease = settings->lease,
+        .margin = settings->lease / 3,
+    };
+    lease->silence = (tseed_silence_t){.lease = lease->host.lease, .margin = lease->host.margin};
+    lease->relay = tseed_relay_create(settings, miss_socket, context->pool);
+    lease->helper = tseed_helper_create(settings, context->catalog, context->pool);
+    return &lease->fleet;
 }

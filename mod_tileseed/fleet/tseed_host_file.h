@@ -8,7 +8,7 @@
 
 #include <apr_pools.h>
 
-#include "state/tseed_hosts.h"
+#include "fleet/tseed_hosts.h"
 
 typedef struct {
     char instance[17]; /* sixteen hexadecimal digits, drawn when the file was made */

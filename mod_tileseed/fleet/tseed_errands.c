@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Errands: requests that other hosts carry out, which hosts get some, and their results. Their list
  * is walked: the seeder never has more transfers in hand than threads. */
-#include "seeder/tseed_errands.h"
+#include "fleet/tseed_errands.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -15,8 +15,9 @@
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
-#include "state/tseed_portion_rows.h"
-#include "work/tseed_portion.h"
+#include "fleet/tseed_fleet_rows.h"
+#include "fleet/tseed_hosts.h"
+#include "fleet/tseed_portion.h"
 
 /* The hosts that stand by. */
 
@@ -117,7 +118,7 @@ static void take(tseed_portion_hosts_t *hosts, const apr_array_header_t *found)
     apr_pool_create(&pool, hosts->pool);
     list = empty_list(pool, found->nelts);
     for (int i = 0; i < found->nelts; i++) {
-        const tseed_portion_host_t *one = &APR_ARRAY_IDX(found, i, tseed_portion_host_t);
+        const tseed_standby_t *one = &APR_ARRAY_IDX(found, i, tseed_standby_t);
         const host_t *before = host_of(hosts, one->epoch);
         host_t *host = apr_array_push(list);
 
@@ -144,7 +145,7 @@ apr_status_t tseed_portion_hosts_look(tseed_portion_hosts_t *hosts, tseed_state_
     if (hosts->looked && now < hosts->looked + LOOK_EVERY) {
         return APR_SUCCESS;
     }
-    rv = tseed_portion_rows_hosts(state, &found, name, scratch);
+    rv = tseed_hosts_standby(state, &found, name, scratch);
     if (rv == APR_SUCCESS) {
         hosts->looked = now;
         take(hosts, found);

@@ -24,14 +24,8 @@
 #ifndef TSEED_HOSTS_H
 #define TSEED_HOSTS_H
 
-#include "protocol/tseed_lists.h"
-#include "state/tseed_state.h"
-#include "state/tseed_statements.h"
-
-/* Microseconds since 1970. */
-typedef struct {
-    int64_t now, started; /* started: the database, if that matters */
-} tseed_host_moment_t;
+#include "fleet/tseed_host_document.h"
+#include "fleet/tseed_fleet_rows.h"
 
 /* The role of the seeder. */
 typedef struct {
@@ -39,8 +33,18 @@ typedef struct {
     int64_t epoch, tenure, former;
 } tseed_role_t;
 
-/* Whether several hosts can share a database of that driver. */
-int tseed_hosts_can_share(const char *driver);
+/* A fence: what a host writes only while its registration has the role . The thread
+ * that renews the registration and a thread that writes share it. */
+typedef struct {
+    const char *host;
+    int64_t epoch;            /* of the registration */
+    _Atomic int64_t renewals; /* at least so many has the row of the host */
+    _Atomic int is_broken;    /* a write or a renewal found the registration void */
+} tseed_fence_t;
+
+/* From now on whatever this handle writes is written only inside the fence, which outlives the
+ * handle. Else the write fails with TSEED_EFENCED, and the fence is broken. */
+void tseed_hosts_fence(tseed_state_t *state, tseed_fence_t *fence);
 
 /* What a host remembers of the database, all 0 at first. A database that knows less than that was
  * restored from a backup. */
@@ -128,14 +132,23 @@ apr_status_t tseed_hosts_leave(tseed_state_t *state, const tseed_fence_t *fence)
 /* All hosts by name. Any process. */
 apr_status_t tseed_hosts_list(tseed_state_t *state, tseed_host_list_t *list, apr_pool_t *pool);
 
+/* A host that stands by. */
+typedef struct {
+    int64_t epoch;
+    const char *name;
+} tseed_standby_t;
+
+/* The hosts (tseed_standby_t) that stand by, are alive and don't drain; `name` is that of the
+ * host that asks. */
+apr_status_t tseed_hosts_standby(tseed_state_t *state, apr_array_header_t **hosts, const char *name,
+                                 apr_pool_t *pool);
+
 /* Says that a host is to give its roles away and to take none, or no longer. APR_NOTFOUND. Any
  * process. */
 apr_status_t tseed_hosts_drain(tseed_state_t *state, const char *name, int is_draining);
 
-/* Forgets hosts without a role that were not seen for so long. */
+/* Forgets hosts without a role that were not seen for so long, and questions for missing tiles of
+ * hosts that are not alive. */
 apr_status_t tseed_hosts_forget(tseed_state_t *state, apr_interval_time_t age);
-
-/* Reads the clock of the database. */
-apr_status_t tseed_host_moment_read(tseed_state_t *state, tseed_host_moment_t *moment);
 
 #endif

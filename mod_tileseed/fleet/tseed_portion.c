@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Portions as text. */
-#include "work/tseed_portion.h"
+#include "fleet/tseed_portion.h"
 
 #include <apr_escape.h>
 #include <apr_strings.h>

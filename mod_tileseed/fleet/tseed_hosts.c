@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Hosts and the role of the seeder. Each decision is made under the lock of the role's row, by a
  * clock that is read after the lock was got. */
-#include "state/tseed_hosts.h"
+#include "fleet/tseed_hosts.h"
 
 #include <apr_strings.h>
 #include <string.h>
@@ -13,8 +13,13 @@
 /* The rows by which hosts decide who works: of a host, of the role, and the database's clock. Each
  * function is called within a transaction of the state. Texts live until the state's next call.
  *
- * Statuses as in tseed_state.h. Internal to state/. Any process, the thread of the state's handle.
+ * Statuses as in tseed_state.h. Any process, the thread of the state's handle.
  */
+
+/* Microseconds since 1970. */
+typedef struct {
+    int64_t now, started; /* started: the database, if that matters */
+} moment_t;
 
 /* The row of a host. */
 typedef struct {
@@ -26,7 +31,9 @@ typedef struct {
 
 #define SEEDER "seeder"
 
-apr_status_t tseed_host_moment_read(tseed_state_t *state, tseed_host_moment_t *moment)
+/* ---- the clock ---- */
+
+static apr_status_t read_moment(tseed_state_t *state, moment_t *moment)
 {
     tseed_rows_t rows;
     const apr_status_t rv =
@@ -82,11 +89,6 @@ static apr_status_t host_record_read(tseed_state_t *state, host_record_t *row, c
 #define ID_STEP        1000 /* ids that may have been given out since the host remembered one */
 #define RETURNS_WITHIN (24 * 3600 * APR_USEC_PER_SEC) /* a host whose lease is over */
 
-int tseed_hosts_can_share(const char *driver)
-{
-    return driver && strcmp(driver, "pgsql") == 0;
-}
-
 /* From now on nothing that the host writes under its fence is done. */
 static apr_status_t oust(tseed_state_t *state, const char *name)
 {
@@ -119,7 +121,7 @@ static apr_status_t keep_fence(tseed_state_t *state, void *baton)
     return fenced(state, fence->host);
 }
 
-void tseed_state_fence(tseed_state_t *state, tseed_fence_t *fence)
+void tseed_hosts_fence(tseed_state_t *state, tseed_fence_t *fence)
 {
     tseed_work_fence(state, fence ? keep_fence : NULL, fence);
 }
@@ -132,7 +134,7 @@ typedef struct {
     /* found */
     tseed_role_t role;
     host_record_t row;
-    tseed_host_moment_t moment;
+    moment_t moment;
     int is_same;   /* the row is of this very httpd */
     int64_t tried; /* an earlier epoch that may have been committed; 0: none */
 } registering_t;
@@ -274,7 +276,7 @@ static apr_status_t do_register(tseed_state_t *state, void *baton)
         rv = host_record_read(state, &call->row, host->name, TSEED_SQL_HOST_HOLD);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_host_moment_read(state, &call->moment);
+        rv = read_moment(state, &call->moment);
     }
     if (rv != APR_SUCCESS) {
         return rv;
@@ -314,11 +316,11 @@ typedef struct {
 static apr_status_t write_renewal(tseed_state_t *state, tseed_renewal_t *renewal,
                                   const tseed_host_t *host, int64_t epoch, int64_t renewals)
 {
-    tseed_host_moment_t moment;
+    moment_t moment;
     int64_t until;
     const void *args[] = {&until, &moment.now, host->name, &epoch, &renewals};
     tseed_rows_t rows;
-    apr_status_t rv = tseed_host_moment_read(state, &moment);
+    apr_status_t rv = read_moment(state, &moment);
 
     until = moment.now + host->lease;
     if (rv != APR_SUCCESS) {
@@ -336,10 +338,10 @@ static apr_status_t look_round(tseed_state_t *state, renewing_t *call)
     tseed_renewal_t *renewal = call->renewal;
     int64_t others = 0;
     apr_time_t since;
-    tseed_host_moment_t moment;
+    moment_t moment;
     tseed_role_t role;
     host_record_t row;
-    apr_status_t rv = tseed_host_moment_read(state, &moment);
+    apr_status_t rv = read_moment(state, &moment);
 
     if (rv == APR_SUCCESS) {
         since = moment.now - RETURNS_WITHIN;
@@ -419,12 +421,12 @@ typedef struct {
 static apr_status_t succeed(tseed_state_t *state, taking_t *call)
 {
     const tseed_host_t *host = call->host;
-    tseed_host_moment_t moment;
+    moment_t moment;
     host_record_t row;
     apr_status_t rv = host_record_read(state, &row, call->role.host, TSEED_SQL_HOST_HOLD);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_host_moment_read(state, &moment);
+        rv = read_moment(state, &moment);
     }
     if (rv != APR_SUCCESS || !row.is_there) {
         call->taken = rv == APR_SUCCESS;
@@ -510,8 +512,8 @@ apr_status_t tseed_hosts_take(tseed_state_t *state, tseed_take_t *taken,
 static apr_status_t do_leave(tseed_state_t *state, void *baton)
 {
     const tseed_fence_t *fence = baton;
-    tseed_host_moment_t moment;
-    apr_status_t rv = tseed_host_moment_read(state, &moment);
+    moment_t moment;
+    apr_status_t rv = read_moment(state, &moment);
 
     return rv == APR_SUCCESS
                ? tseed_database_change(&state->db, NULL, TSEED_SQL_HOST_LEAVE,
@@ -539,9 +541,9 @@ apr_status_t tseed_hosts_resign(tseed_state_t *state, const tseed_fence_t *fence
     tseed_fence_t *kept = state->fence_baton;
     apr_status_t rv;
 
-    tseed_state_fence(state, NULL);
+    tseed_hosts_fence(state, NULL);
     rv = tseed_work_write(state, do_resign, (void *)fence);
-    tseed_state_fence(state, kept);
+    tseed_hosts_fence(state, kept);
     return rv;
 }
 
@@ -575,7 +577,7 @@ static void load_host(void *row, tseed_rows_t *rows)
 static apr_status_t do_list(tseed_state_t *state, void *baton)
 {
     const listing_t *call = baton;
-    tseed_host_moment_t moment = {0, 0};
+    moment_t moment = {0, 0};
     tseed_role_t role = {.host = ""};
     apr_status_t rv;
 
@@ -585,7 +587,7 @@ static apr_status_t do_list(tseed_state_t *state, void *baton)
         rv = role_read(state, &role, TSEED_SQL_ROLE_GET);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_host_moment_read(state, &moment);
+        rv = read_moment(state, &moment);
     }
     call->list->active = apr_pstrdup(call->pool, role.host);
     call->list->now = moment.now;
@@ -603,6 +605,38 @@ apr_status_t tseed_hosts_list(tseed_state_t *state, tseed_host_list_t *list, apr
     return tseed_work_read(state, do_list, &(listing_t){list, pool});
 }
 
+static void load_standby(void *row, tseed_rows_t *rows)
+{
+    tseed_standby_t *host = row;
+
+    tseed_rows_scan(rows, &host->epoch, &host->name);
+}
+
+typedef struct {
+    const char *name;
+    apr_array_header_t *found;
+} standing_t;
+
+static apr_status_t do_standby(tseed_state_t *state, void *baton)
+{
+    const standing_t *call = baton;
+    moment_t moment;
+    apr_status_t rv = read_moment(state, &moment);
+
+    apr_array_clear(call->found);
+    return rv == APR_SUCCESS
+               ? tseed_work_add_rows(state, call->found, load_standby, TSEED_SQL_PORTION_HOSTS,
+                                     (const void *[]){call->name, &moment.now})
+               : rv;
+}
+
+apr_status_t tseed_hosts_standby(tseed_state_t *state, apr_array_header_t **hosts, const char *name,
+                                 apr_pool_t *pool)
+{
+    *hosts = apr_array_make(pool, 4, sizeof(tseed_standby_t));
+    return tseed_work_read(state, do_standby, &(standing_t){name, *hosts});
+}
+
 apr_status_t tseed_hosts_drain(tseed_state_t *state, const char *name, int is_draining)
 {
     int rows = 0;
@@ -615,14 +649,18 @@ apr_status_t tseed_hosts_drain(tseed_state_t *state, const char *name, int is_dr
 static apr_status_t do_forget(tseed_state_t *state, void *baton)
 {
     const apr_interval_time_t *age = baton;
-    tseed_host_moment_t moment;
+    moment_t moment;
     int64_t before = 0;
-    apr_status_t rv = tseed_host_moment_read(state, &moment);
+    apr_status_t rv = read_moment(state, &moment);
 
     if (rv == APR_SUCCESS) {
         before = moment.now - *age;
         rv = tseed_database_change(&state->db, NULL, TSEED_SQL_HOSTS_FORGET,
                                    (const void *[]){&before});
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_MISSES_FORGET,
+                                   (const void *[]){&moment.now});
     }
     return rv;
 }

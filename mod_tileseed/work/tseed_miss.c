@@ -3,7 +3,7 @@
 /* Questions and answers. A question is one packet of strings. NUL ends each string. Their order is:
  * version, layer, grid set, format, client, z, x, y, tile set, whether it is wanted only if it is
  * of the colour above it, then key and value of each parameter. */
-#include "seeder/tseed_miss.h"
+#include "work/tseed_miss.h"
 
 #include <apr_base64.h>
 #include <apr_strings.h>
