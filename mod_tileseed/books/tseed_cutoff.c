@@ -36,13 +36,8 @@ tseed_cutoff_t *tseed_cutoff_create(const tseed_context_t *context, const tseed_
 
 static int meets(const line_t *line, const tseed_range_t *tiles)
 {
-    tseed_range_t common;
-
-    if (tiles->z < 0 || tiles->z > line->area.shape.zoom_stop) {
-        return 0;
-    }
-    common = tseed_range_intersect(&line->area.range[tiles->z], tiles);
-    return tseed_range_count(&common) > 0;
+    return tiles->z >= 0 && tiles->z <= line->area.shape.zoom_stop &&
+           tseed_range_meets(&line->area.range[tiles->z], tiles);
 }
 
 int tseed_cutoff_has(const tseed_cutoff_t *cutoff, const char *tileset, const tseed_range_t *tiles)

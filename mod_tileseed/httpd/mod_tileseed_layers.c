@@ -23,7 +23,7 @@
 #include "protocol/tseed_lists.h"
 #include "protocol/tseed_seed_request.h"
 #include "quota/tseed_heat.h"
-#include "savings/tseed_known.h"
+#include "savings/tseed_finding_set.h"
 #include "seeder/tseed_coverage_file.h"
 #include "store/tseed_store.h"
 

@@ -5,8 +5,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_finding_set.h \
 	%D%/tseed_join.c \
 	%D%/tseed_join.h \
-	%D%/tseed_known.c \
-	%D%/tseed_known.h \
 	%D%/tseed_prune.c \
 	%D%/tseed_prune.h \
 	%D%/tseed_savings.c \

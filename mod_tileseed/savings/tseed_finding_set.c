@@ -3,15 +3,17 @@
 /* The findings of a tile set, and their way into the database and out of it. */
 #include "savings/tseed_finding_set.h"
 
-#include <string.h>
+#include <apr_escape.h>
 
 #include "base/tseed_memory.h"
+#include "books/tseed_origins.h"
+#include "state/tseed_books.h"
 #include "state/tseed_finding_rows.h"
 
 #define PORTION 4096 /* findings that are read at once */
 
 tseed_finding_set_t *tseed_finding_set_create(const tseed_book_tileset_t *booked, int meta_width,
-                                            int meta_height, int depth)
+                                              int meta_height, int depth)
 {
     tseed_finding_set_t *set = tseed_memory_get(sizeof(*set));
 
@@ -28,7 +30,6 @@ void tseed_finding_set_free(tseed_finding_set_t *set)
     }
     free(set->shades);
     tseed_findings_destroy(set->findings);
-    free(set->changed);
     free(set);
 }
 
@@ -36,7 +37,7 @@ void tseed_finding_set_clear(tseed_finding_set_t *set, int meta_width, int meta_
 {
     tseed_findings_destroy(set->findings);
     set->findings = tseed_findings_create(meta_width, meta_height, depth);
-    set->changed_count = 0;
+    set->changed = NULL;
     set->shades_saved = 0;
     set->must_drop = 1;
 }
@@ -71,55 +72,18 @@ uint32_t tseed_finding_set_number(tseed_finding_set_t *set, const unsigned char 
     return set->shade_count;
 }
 
-static const char *digits_of(const tseed_shade_t *shade, apr_pool_t *pool)
-{
-    static const char digits[] = "0123456789abcdef";
-    char *text = apr_palloc(pool, 2 * shade->length + 1);
-
-    for (size_t i = 0; i < shade->length; i++) {
-        text[2 * i] = digits[shade->data[i] >> 4];
-        text[2 * i + 1] = digits[shade->data[i] & 15];
-    }
-    text[2 * shade->length] = '\0';
-    return text;
-}
-
-static int value_of(char digit)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *at = digit ? strchr(digits, digit) : NULL;
-
-    return at ? (int)(at - digits) : -1;
-}
-
-/* Returns how many bytes the digits are, up to `most`; 0: they are none. */
-static size_t bytes_of(unsigned char *data, size_t most, const char *digits)
-{
-    size_t length = 0;
-
-    for (; digits[2 * length]; length++) {
-        const int high = value_of(digits[2 * length]), low = value_of(digits[2 * length + 1]);
-
-        if (high < 0 || low < 0 || length == most) {
-            return 0;
-        }
-        data[length] = (unsigned char)(high << 4 | low);
-    }
-    return length;
-}
-
 /* ---- loading ---- */
 
 /* A shade that can't be read, or a gap in the numbers, makes the findings worthless: returns 0. */
 static int take_shades(tseed_finding_set_t *set, const apr_array_header_t *rows)
 {
-    unsigned char data[TSEED_SHADE_LONGEST];
-
     for (int i = 0; i < rows->nelts; i++) {
         const tseed_shade_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_shade_row_t);
-        const size_t length = bytes_of(data, sizeof(data), row->digits);
+        apr_size_t length = 0;
+        const void *data = apr_punescape_hex(rows->pool, row->digits, 0, &length);
 
-        if (length == 0 || tseed_finding_set_number(set, data, length) != row->number) {
+        if (!data || length == 0 || length > TSEED_SHADE_LONGEST ||
+            tseed_finding_set_number(set, data, length) != row->number) {
             return 0;
         }
     }
@@ -135,22 +99,24 @@ static int is_sound(const tseed_finding_set_t *set, const tseed_finding_t *row)
            row->shade <= set->shade_count;
 }
 
-static void take_row(tseed_finding_set_t *set, const tseed_finding_t *row)
+static void take_row(tseed_finding_set_t *set, tseed_finding_t *row)
 {
+    const int is_hole = row->is_hole;
     tseed_finding_t *finding;
 
     if (is_sound(set, row)) {
         finding = tseed_findings_get(set->findings, row->range.z, row->x, row->y);
+        row->next = finding->next;
+        row->is_hole = 0;
         *finding = *row;
-        finding->is_hole = 0;
-        tseed_findings_set_hole(set->findings, finding, row->is_hole);
+        tseed_findings_set_hole(set->findings, finding, is_hole);
     }
 }
 
 static apr_status_t load_findings(tseed_finding_set_t *set, tseed_state_t *state, int64_t most,
                                   apr_pool_t *scratch)
 {
-    const tseed_finding_t *after = NULL;
+    tseed_finding_t *after = NULL;
     apr_array_header_t *rows;
     int64_t read = 0;
     apr_status_t rv;
@@ -167,7 +133,7 @@ static apr_status_t load_findings(tseed_finding_set_t *set, tseed_state_t *state
 }
 
 apr_status_t tseed_finding_set_load(tseed_finding_set_t *set, tseed_state_t *state, int64_t most,
-                                   apr_pool_t *scratch)
+                                    apr_pool_t *scratch)
 {
     apr_array_header_t *shades;
     apr_status_t rv = tseed_finding_rows_shades(state, &shades, set->booked->record.id, scratch);
@@ -184,18 +150,17 @@ apr_status_t tseed_finding_set_load(tseed_finding_set_t *set, tseed_state_t *sta
 
 void tseed_finding_set_change(tseed_finding_set_t *set, tseed_finding_t *finding)
 {
-    if (finding->is_changed) {
-        return;
+    if (!finding->is_changed) {
+        finding->is_changed = 1;
+        finding->next_changed = set->changed;
+        set->changed = finding;
     }
-    finding->is_changed = 1;
-    if (set->changed_count == set->changed_room) {
-        set->changed_room = set->changed_room ? 2 * set->changed_room : 256;
-        set->changed = realloc(set->changed, set->changed_room * sizeof(finding));
-        if (!set->changed) {
-            abort();
-        }
-    }
-    set->changed[set->changed_count++] = finding;
+}
+
+void tseed_finding_set_forget(tseed_finding_set_t *set, tseed_finding_t *finding)
+{
+    tseed_findings_forget(set->findings, finding);
+    tseed_finding_set_change(set, finding);
 }
 
 /* Another database is in the place of ours, or the tile set was entered anew. */
@@ -206,38 +171,24 @@ static int is_elsewhere(const tseed_finding_set_t *set)
 
 int tseed_finding_set_has_changes(const tseed_finding_set_t *set)
 {
-    return set->changed_count > 0 || set->must_drop || is_elsewhere(set);
+    return set->changed || set->must_drop || is_elsewhere(set);
 }
 
 /* All is to be saved, under another number. */
 static void save_anew(tseed_finding_set_t *set)
 {
-    size_t cursor = 0;
-    tseed_finding_t *finding;
+    tseed_finding_t *at = NULL;
 
-    while ((finding = tseed_findings_next(set->findings, &cursor)) != NULL) {
-        tseed_finding_set_change(set, finding);
+    while ((at = tseed_findings_next(set->findings, at)) != NULL) {
+        tseed_finding_set_change(set, at);
     }
     set->shades_saved = 0;
     set->must_drop = 1;
     set->saved_as = set->booked->record.id;
 }
 
-static apr_status_t write_shades(const tseed_finding_set_t *set, tseed_state_t *state,
-                                 apr_pool_t *scratch)
-{
-    apr_status_t rv = APR_SUCCESS;
-
-    for (uint32_t i = set->shades_saved; rv == APR_SUCCESS && i < set->shade_count; i++) {
-        const tseed_shade_row_t row = {i + 1, digits_of(set->shades[i], scratch)};
-
-        rv = tseed_finding_rows_shade_save(state, set->booked->record.id, &row);
-    }
-    return rv;
-}
-
 apr_status_t tseed_finding_set_write(tseed_finding_set_t *set, tseed_state_t *state,
-                                    apr_pool_t *scratch)
+                                     apr_pool_t *scratch)
 {
     const int64_t id = set->booked->record.id;
     apr_status_t rv = APR_SUCCESS;
@@ -248,31 +199,92 @@ apr_status_t tseed_finding_set_write(tseed_finding_set_t *set, tseed_state_t *st
     if (set->must_drop) {
         rv = tseed_finding_rows_forget(state, id);
     }
-    if (rv == APR_SUCCESS) {
-        rv = write_shades(set, state, scratch);
-    }
-    for (size_t i = 0; rv == APR_SUCCESS && i < set->changed_count; i++) {
-        const tseed_finding_t *finding = set->changed[i];
+    for (uint32_t i = set->shades_saved; rv == APR_SUCCESS && i < set->shade_count; i++) {
+        const tseed_shade_t *shade = set->shades[i];
+        const char *digits = apr_pescape_hex(scratch, shade->data, shade->length, 0);
 
-        rv = finding->is_gone ? tseed_finding_rows_delete(state, id, finding)
-                              : tseed_finding_rows_save(state, id, finding);
+        rv = tseed_finding_rows_shade_save(state, id, &(tseed_shade_row_t){i + 1, digits});
+    }
+    for (tseed_finding_t *at = set->changed; rv == APR_SUCCESS && at; at = at->next_changed) {
+        rv = tseed_finding_rows_save(state, id, at);
     }
     return rv;
 }
 
 void tseed_finding_set_saved(tseed_finding_set_t *set)
 {
-    for (size_t i = 0; i < set->changed_count; i++) {
-        tseed_finding_t *finding = set->changed[i];
-
-        finding->is_changed = 0;
-        finding->is_saved = 1;
-        if (finding->is_gone) {
-            tseed_findings_drop(set->findings, finding);
+    for (tseed_finding_t *at = set->changed, *next; at; at = next) {
+        next = at->next_changed;
+        at->is_changed = 0;
+        at->is_saved = 1;
+        if (at->is_gone) {
+            tseed_findings_drop(set->findings, at);
         }
     }
-    set->changed_count = 0;
+    set->changed = NULL;
     set->shades_saved = set->shade_count;
     set->must_drop = 0;
     set->saved_as = set->booked->record.id;
+}
+
+/* ---- what other processes know ---- */
+
+#define FINDINGS_MOST (1 << 15) /* a fifth of a second */
+
+struct tseed_known_t {
+    const tseed_task_t *task;
+    tseed_book_tileset_t booked; /* its record alone */
+    tseed_finding_set_t *set;    /* NULL: nothing is known */
+};
+
+static apr_status_t free_set(void *set)
+{
+    tseed_finding_set_free(set);
+    return APR_SUCCESS;
+}
+
+apr_status_t tseed_known_load(tseed_known_t **known, tseed_state_t *state, const tseed_task_t *task,
+                              const tseed_tileset_t *tileset, apr_pool_t *pool)
+{
+    const uint64_t print = tseed_tileset_print(tileset, pool);
+    tseed_known_t *all = *known = apr_pcalloc(pool, sizeof(*all));
+    apr_array_header_t *records;
+    apr_status_t rv;
+
+    all->task = task;
+    if (!tileset->layer->uniform.is_on) {
+        return APR_SUCCESS;
+    }
+    rv = tseed_books_tilesets(state, &records, pool);
+    for (int i = 0; rv == APR_SUCCESS && i < records->nelts; i++) {
+        if (APR_ARRAY_IDX(records, i, tseed_tileset_record_t).print == print) {
+            all->booked.record = APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
+        }
+    }
+    if (rv != APR_SUCCESS ||
+        all->booked.record.recipe != tseed_origins_recipe(task, tileset, pool)) {
+        return rv;
+    }
+    all->set = tseed_finding_set_create(&all->booked, task->meta_width, task->meta_height,
+                                        tileset->layer->uniform.depth);
+    apr_pool_cleanup_register(pool, all->set, free_set, apr_pool_cleanup_null);
+    return tseed_finding_set_load(all->set, state, FINDINGS_MOST, pool);
+}
+
+/* Whether the task will rely on a finding. */
+static int is_relied_on(void *baton, const tseed_finding_t *finding)
+{
+    const tseed_task_t *task = baton;
+
+    return task->type != TSEED_RESEED ||
+           (finding->is_clean && finding->range.z >= task->zoom_start);
+}
+
+int tseed_known_has(const tseed_known_t *known, const tseed_positions_t *positions,
+                    int64_t position)
+{
+    const tseed_range_t wanted = tseed_positions_at(positions, position).wanted;
+
+    return known->set && tseed_findings_above(known->set->findings, positions->gridset, &wanted, 0,
+                                              is_relied_on, (void *)known->task) != NULL;
 }

@@ -15,297 +15,10 @@
 #include "books/tseed_cache.h"
 #include "savings/tseed_finding_set.h"
 #include "protocol/tseed_coverage.h"
-#include "tiling/tseed_jump.h"
+#include "tiling/tseed_cells.h"
 #include "work/tseed_run.h"
 
-/* The finder: a finding for each metatile of one colour, and for each other one below such. */
-
-#define CELLS 2 /* columns and rows of the book that are asked of a level */
-
-static const tseed_uniform_config_t *config_of(const tseed_run_t *run)
-{
-    return &run->tileset.layer->uniform;
-}
-
-/* A metatile, its tiles that were looked at, and the finding that prunes it, or NULL. */
-typedef struct {
-    const tseed_savings_uses_t *uses;
-    tseed_finding_set_t *set;
-    const tseed_job_t *job;
-    const tseed_range_t *range;
-    int64_t x, y;
-    const tseed_finding_t *above;
-} site_t;
-
-static int has(const tseed_range_t *range, const tseed_range_t *part)
-{
-    const tseed_range_t common = tseed_range_intersect(range, part);
-
-    return tseed_range_count(&common) == tseed_range_count(part);
-}
-
-/* The depth of the metatile in a column and row of the level above, if what `parents` has of the
- * metatile is of that shade; else -1. */
-static int depth_at(const site_t *site, const tseed_range_t *parents, int64_t x, int64_t y,
-                    uint32_t shade)
-{
-    const int width = site->job->run->task->meta_width, height = site->job->run->task->meta_height;
-    const tseed_range_t whole = {parents->z, x * width, y * height, (x + 1) * width - 1,
-                                 (y + 1) * height - 1};
-    const tseed_range_t part = tseed_range_intersect(&whole, parents);
-    const tseed_finding_t *found = tseed_findings_find(site->set->findings, parents->z, x, y);
-
-    return found && found->shade == shade && has(&found->range, &part) ? found->depth : -1;
-}
-
-/* How many levels above are of that shade. */
-static int depth_of(const site_t *site, uint32_t shade)
-{
-    const tseed_run_t *run = site->job->run;
-    const tseed_gridset_t *gridset = run->tileset.subset->gridset;
-    const int width = run->task->meta_width, height = run->task->meta_height;
-    const tseed_bounds_t ground = tseed_range_bounds(gridset, site->range);
-    tseed_range_t parents;
-    int least = TSEED_LEVELS_MAX;
-
-    if (site->above && site->above->shade == shade) {
-        return config_of(run)->depth; /* what is above is taken to be of it */
-    }
-    if (site->range->z == 0) {
-        return 0;
-    }
-    parents = tseed_range_of(gridset, site->range->z - 1, &ground);
-    for (int64_t y = parents.miny / height; y <= parents.maxy / height; y++) {
-        for (int64_t x = parents.minx / width; x <= parents.maxx / width; x++) {
-            const int depth = depth_at(site, &parents, x, y, shade);
-
-            least = depth < least ? depth : least;
-        }
-    }
-    return least + 1;
-}
-
-/* How many tiles the book has in the squares of pages that a level's part of the ground touches. */
-static int64_t tiles_at(const tseed_cache_t *cache, const tseed_run_t *run, int z,
-                        const tseed_bounds_t *ground)
-{
-    const tseed_subset_t *subset = run->tileset.subset;
-    const tseed_range_t level = tseed_range_of(subset->gridset, z, &subset->extent);
-    const tseed_range_t inside = tseed_range_within(subset->gridset, z, ground);
-    const tseed_range_t tiles = tseed_range_intersect(&inside, &level);
-    const tseed_window_t window = tseed_window_of(&level, &tiles, CELLS);
-    tseed_cell_t cells[CELLS * CELLS] = {{0}};
-    int64_t sum = 0;
-
-    if (window.rows > 0) {
-        tseed_book_cells(cells, cache->book, run->booked, &window, 0, window.rows);
-    }
-    for (int i = 0; i < window.rows * window.columns; i++) {
-        sum += cells[i].tiles;
-    }
-    return sum;
-}
-
-/* Whether a run has a job below a metatile of its tile set. */
-static int works_below(const tseed_run_t *run, const tseed_range_t *range,
-                       const tseed_bounds_t *ground)
-{
-    for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
-        const tseed_range_t *tiles = &job->metatile.wanted;
-        const tseed_range_t inside = tseed_range_of(run->tileset.subset->gridset, tiles->z, ground);
-        const tseed_range_t common = tseed_range_intersect(&inside, tiles);
-
-        if (tiles->z > range->z && tseed_range_count(&common) > 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Whether other runs are about to write below: their answers may be older than this finding. */
-static int is_written_below(const site_t *site, const tseed_bounds_t *ground)
-{
-    const tseed_run_t *lists[] = {site->uses->runs->tasks, site->uses->runs->background};
-
-    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-        for (const tseed_run_t *run = lists[i]; run; run = run->next_run) {
-            if (run != site->job->run && run->booked == site->job->run->booked &&
-                works_below(run, site->range, ground)) {
-                return 1;
-            }
-        }
-    }
-    return 0;
-}
-
-/* Whether there is no tile below, nor will be one of before this finding, by a book that knows all
- * pages of the tile set. The book may have tiles of the neighbourhood in the same pages. */
-static int is_empty_below(const site_t *site)
-{
-    const tseed_run_t *run = site->job->run;
-    const tseed_bounds_t ground = tseed_range_bounds(run->tileset.subset->gridset, site->range);
-    int64_t tiles = 0;
-
-    if (!run->booked->record.complete || run->booked->in_doubt > 0 ||
-        is_written_below(site, &ground)) {
-        return 0;
-    }
-    for (int z = site->range->z + 1; tiles == 0 && z <= run->tileset.subset->zoom_last; z++) {
-        tiles += tiles_at(site->uses->cache, run, z, &ground);
-    }
-    return tiles == 0;
-}
-
-static void forget(tseed_finding_set_t *set, tseed_finding_t *finding)
-{
-    if (finding) {
-        tseed_findings_forget(set->findings, finding);
-        tseed_finding_set_change(set, finding);
-    }
-}
-
-/* The least rectangle that has both. */
-static tseed_range_t around(const tseed_range_t *a, const tseed_range_t *b)
-{
-    return (tseed_range_t){
-        a->z, a->minx < b->minx ? a->minx : b->minx, a->miny < b->miny ? a->miny : b->miny,
-        a->maxx > b->maxx ? a->maxx : b->maxx, a->maxy > b->maxy ? a->maxy : b->maxy};
-}
-
-/* Notes which ground is of a shade. The ground that an earlier task has found of the same colour
- * stays known if it is larger. A hole never loses ground, and has no colour where it has several
- * grounds: the finding above it is of before it, and would speak for what the hole has lost. */
-static void set_ground(tseed_finding_t *finding, const tseed_range_t *range, uint32_t shade)
-{
-    if (finding->shade == shade && has(&finding->range, range)) {
-        return;
-    }
-    if (finding->is_hole && !has(range, &finding->range)) {
-        finding->range = around(&finding->range, range);
-        finding->shade = 0;
-        finding->depth = 0;
-        return;
-    }
-    finding->range = *range;
-    finding->shade = shade;
-}
-
-typedef struct {
-    tseed_finding_set_t *set;
-    uint32_t shade;
-} newer_t;
-
-static void forget_older(void *baton, tseed_finding_t *below)
-{
-    const newer_t *newer = baton;
-
-    if (!below->is_hole && below->shade != newer->shade) {
-        forget(newer->set, below);
-    }
-}
-
-/* Notes a metatile that is of one shade, or has several colours (0) below a finding. What is known
- * to lie below it is known of the ground that the finding had: of more ground it is asked anew. A
- * hole stays one: below it there may be tiles of another colour, whatever its own is now. What was
- * found below of another colour is older, and forgotten: it would count again, after all that was
- * passed, as soon as this finding is forgotten. */
-static void note(const site_t *site, uint32_t shade)
-{
-    const tseed_run_t *run = site->job->run;
-    const int depth = shade ? depth_of(site, shade) : 0;
-    tseed_finding_t *finding =
-        tseed_findings_get(site->set->findings, site->range->z, site->x, site->y);
-    const int is_new = tseed_range_count(&finding->range) == 0 || finding->shade != shade ||
-                       !has(&finding->range, site->range);
-    const int prunes = shade && depth >= config_of(run)->depth;
-    const int speaks_anew = is_new || (prunes && finding->depth < config_of(run)->depth);
-    newer_t newer = {site->set, shade};
-    int is_hole;
-
-    if (speaks_anew) {
-        finding->is_clean = prunes && is_empty_below(site);
-        finding->is_saved = 0;
-    }
-    is_hole = site->above && (site->above->shade != shade || finding->is_hole);
-    finding->depth = depth;
-    set_ground(finding, site->range, shade);
-    if (speaks_anew && prunes) {
-        tseed_findings_each_below(site->set->findings, run->tileset.subset->gridset, finding,
-                                  forget_older, &newer);
-    }
-    finding->task = run->is_background ? 0 : run->task->id;
-    tseed_findings_set_hole(site->set->findings, finding, is_hole);
-    tseed_finding_set_change(site->set, finding);
-}
-
-/* Some tiles are as before, and their colour was not looked at. Where the answer is that of before,
- * what was found is true still, of this task too. Where nothing was found, the tiles may be of
- * another colour than a finding above, which is of another time. */
-static void confirm(const site_t *site, const tseed_finding_t *finding, uint32_t shade)
-{
-    const int is_reseed = site->job->run->task->type == TSEED_RESEED;
-    const int has_looked = is_reseed || site->job->result.is_wrong ||
-                           site->job->result.plain.colours != TSEED_COLOURS_UNKNOWN;
-
-    if (finding && is_reseed && has(&finding->range, site->range)) {
-        note(site, finding->shade);
-    } else if (site->above && has_looked && site->above->shade != shade) {
-        note(site, 0);
-    }
-}
-
-/* The shade of a job's tiles; 0: they have several colours, or there are too many shades. */
-static uint32_t shade_of(tseed_finding_set_t *set, const tseed_job_t *job)
-{
-    return job->result.plain.colours == TSEED_COLOURS_ONE
-               ? tseed_finding_set_number(set, job->result.plain.data, job->result.plain.length)
-               : 0;
-}
-
-/* Nothing is kept of metatiles that prune nothing, and that nothing prunes. */
-static int is_worth_it(const site_t *site, uint32_t shade)
-{
-    const tseed_run_t *run = site->job->run;
-    const int is_known =
-        site->above || tseed_findings_find(site->set->findings, site->range->z, site->x, site->y);
-
-    if (site->above && site->above->shade != shade) {
-        return 1;
-    }
-    return shade && site->range->z < run->tileset.subset->zoom_last &&
-           (is_known || (!run->is_background &&
-                         tseed_findings_count(site->set->findings) < TSEED_FINDINGS_MOST));
-}
-
-/* Takes in a CUT that has made tiles of an answer, or has found that they are as before. */
-static void finder_take(const tseed_savings_uses_t *uses, tseed_finding_set_t *set,
-                        const tseed_job_t *job)
-{
-    const tseed_run_t *run = job->run;
-    site_t site = {.uses = uses, .set = set, .job = job, .range = &job->metatile.wanted};
-    tseed_finding_t *known;
-    tseed_spot_t spot;
-    uint32_t shade;
-
-    site.x = job->metatile.whole.minx / run->task->meta_width;
-    site.y = job->metatile.whole.miny / run->task->meta_height;
-    spot = (tseed_spot_t){&run->positions, site.range->z, site.x, site.y, 1};
-    site.above = tseed_findings_above(set->findings, &spot, NULL, NULL);
-    known = tseed_findings_find(set->findings, site.range->z, site.x, site.y);
-    shade = shade_of(set, job);
-    if (job->result.plain.colours == TSEED_COLOURS_UNKNOWN ||
-        (job->result.plain.colours == TSEED_COLOURS_ONE &&
-         tseed_job_present(job) > job->result.equal)) {
-        confirm(&site, known, shade);
-        return;
-    }
-    if (is_worth_it(&site, shade)) {
-        note(&site, shade);
-    } else {
-        forget(set, known);
-    }
-}
-
+#define CELLS    2   /* columns and rows of the book that are asked of a level */
 #define LANDINGS 200 /* jumps of a run in one turn of the loop, */
 #define STEPS    100 /* and steps of a jump */
 
@@ -314,6 +27,11 @@ struct tseed_prune_t {
     apr_hash_t *sets; /* number of the tile set -> tseed_finding_set_t */
     int has_more;     /* a run was cut short at the last turn */
 };
+
+static const tseed_uniform_config_t *config_of(const tseed_run_t *run)
+{
+    return &run->tileset.layer->uniform;
+}
 
 /* ---- sets ---- */
 
@@ -326,15 +44,13 @@ static tseed_finding_set_t *find(const tseed_prune_t *prune, const tseed_book_ti
  * have pruned what lies below them. */
 static int64_t forget_old(tseed_prune_t *prune, tseed_finding_set_t *set, const char *key)
 {
-    tseed_finding_t *finding;
-    size_t cursor = 0;
+    tseed_finding_t *at = NULL;
     int64_t forgotten = 0;
 
-    while ((finding = tseed_findings_next(set->findings, &cursor)) != NULL) {
-        if (!finding->is_gone && tseed_cutoff_has(prune->uses.cutoff, key, &finding->range)) {
-            forgotten += tseed_finding_prunes(set->findings, finding);
-            tseed_findings_forget(set->findings, finding);
-            tseed_finding_set_change(set, finding);
+    while ((at = tseed_findings_next(set->findings, at)) != NULL) {
+        if (!at->is_gone && tseed_cutoff_has(prune->uses.cutoff, key, &at->range)) {
+            forgotten += tseed_finding_prunes(set->findings, at);
+            tseed_finding_set_forget(set, at);
         }
     }
     if (tseed_finding_set_has_changes(set)) {
@@ -387,16 +103,6 @@ static void clear(tseed_finding_set_t *set, const tseed_run_t *run)
     set->recipe = run->booked->record.recipe;
 }
 
-/* Where TileSeedPrune is off nothing stays known. */
-static void leave(tseed_prune_t *prune, const tseed_run_t *run)
-{
-    tseed_finding_set_t *set = get(prune, run);
-
-    if (set && tseed_findings_count(set->findings) > 0) {
-        clear(set, run);
-    }
-}
-
 /* The set as it is by the run's recipe. NULL: TileSeedPrune is off, or the database has failed. */
 static tseed_finding_set_t *set_of(tseed_prune_t *prune, tseed_run_t *run)
 {
@@ -429,11 +135,14 @@ static int class_of(void *baton, const tseed_finding_t *finding)
     return is_own ? OWN : OF_OTHERS;
 }
 
-static tseed_spot_t spot_of(const tseed_run_t *run, int64_t position)
+/* The finding that prunes a position of a run; NULL: none does. */
+static const tseed_finding_t *above(const tseed_finding_set_t *set, tseed_run_t *run,
+                                    int64_t position, tseed_finding_class_t *counts)
 {
-    const tseed_place_t place = tseed_positions_place(&run->positions, position);
+    const tseed_range_t wanted = tseed_run_metatile(run, position).wanted;
 
-    return (tseed_spot_t){&run->positions, place.block.z, place.x, place.y, 0};
+    return tseed_findings_above(set->findings, run->tileset.subset->gridset, &wanted, 0, counts,
+                                run);
 }
 
 static tseed_jump_t jump_of(const tseed_finding_set_t *set, tseed_run_t *run)
@@ -450,56 +159,36 @@ static tseed_jump_t jump_of(const tseed_finding_set_t *set, tseed_run_t *run)
     };
 }
 
-/* Counts positions from..to-1 that a run of pruned positions begins with. Those that are finished
- * already were no part of a run before a seeder died: they are not counted again. */
-static void count_passed(tseed_run_t *run, int64_t from, int64_t to, const tseed_landing_t *landing)
+/* Passes and counts a run of pruned positions, up to the first that is under way: it was joined
+ * with others before anything was found above it. Positions that are finished already were no part
+ * of a run before a seeder died: they are not counted again. A run that is longer than the window
+ * is passed when everything before it is finished. Returns 0 if it is not yet. */
+static int pass(tseed_prune_t *prune, tseed_run_t *run, int64_t from, int64_t end)
 {
     tseed_progress_t *progress = &run->progress;
+    const int64_t window_end = progress->low + TSEED_WINDOW;
 
-    progress->pruned += landing->tiles;
-    progress->spared += landing->end - from;
-    for (int64_t position = from; position < to; position++) {
+    for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
+        end = job->position > from && job->position < end ? job->position : end;
+    }
+    if (end > window_end && from > progress->low) {
+        return 0;
+    }
+    progress->spared += end - from;
+    progress->pruned += tseed_positions_tiles_before(&run->positions, end) -
+                        tseed_positions_tiles_before(&run->positions, from);
+    for (int64_t position = from; position < end && position < window_end; position++) {
         if (tseed_progress_is_done(progress, position)) {
             const tseed_metatile_t metatile = tseed_run_metatile(run, position);
 
             progress->pruned -= tseed_range_count(&metatile.wanted);
             progress->spared--;
+        } else if (end <= window_end) {
+            tseed_progress_finish(progress, position);
         }
     }
-}
-
-/* Ends a run of pruned positions before the first that is under way: it was joined with others
- * before anything was found above it. */
-static void end_before_jobs(tseed_landing_t *landing, const tseed_run_t *run, int64_t from)
-{
-    for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
-        if (job->position > from && job->position < landing->end) {
-            landing->end = job->position;
-            landing->tiles = tseed_positions_tiles_before(&run->positions, landing->end) -
-                             tseed_positions_tiles_before(&run->positions, from);
-        }
-    }
-}
-
-/* Passes a run of pruned positions. A run that is longer than the window is passed when everything
- * before it is finished. Returns 0 if it is not yet. */
-static int pass(tseed_prune_t *prune, tseed_run_t *run, int64_t from, tseed_landing_t *landing)
-{
-    tseed_progress_t *progress = &run->progress;
-    const int64_t window_end = progress->low + TSEED_WINDOW;
-    int64_t end;
-
-    end_before_jobs(landing, run, from);
-    end = landing->end < window_end ? landing->end : window_end;
-    if (landing->end > window_end && from > progress->low) {
-        return 0;
-    }
-    count_passed(run, from, end, landing);
-    if (landing->end > window_end) {
-        tseed_progress_pass(progress, landing->end);
-    }
-    for (int64_t position = from; landing->end <= window_end && position < end; position++) {
-        tseed_progress_finish(progress, position);
+    if (end > window_end) {
+        tseed_progress_pass(progress, end);
     }
     tseed_display_run(prune->uses.display, run);
     return 1;
@@ -528,22 +217,12 @@ static int go_on(tseed_prune_t *prune, tseed_run_t *run, const tseed_jump_t *jum
         return 0;
     }
     tseed_jump_from(&landing, jump, *position, STEPS);
-    if (!landing.finding) {
+    if (!landing.finding || (landing.is_look && landing.class_of != NOT_SAVED)) {
         return 0;
     }
     if (landing.class_of == NOT_SAVED) {
         prune->uses.session->must_save = prune->uses.session->must_record = 1;
-        *position = -1;
-        return 0;
-    }
-    if (landing.is_look) {
-        return 0;
-    }
-    if (landing.is_broad && is_looking(run)) {
-        *position = -1;
-        return 0;
-    }
-    if (pass(prune, run, *position, &landing)) {
+    } else if (!(landing.is_broad && is_looking(run)) && pass(prune, run, *position, landing.end)) {
         return 1;
     }
     *position = -1;
@@ -552,15 +231,16 @@ static int go_on(tseed_prune_t *prune, tseed_run_t *run, const tseed_jump_t *jum
 
 int64_t tseed_prune_next(tseed_prune_t *prune, tseed_run_t *run)
 {
-    const tseed_finding_set_t *set = set_of(prune, run);
+    const int is_on = config_of(run)->is_on;
+    tseed_finding_set_t *set = is_on ? set_of(prune, run) : get(prune, run);
     tseed_jump_t jump;
     int64_t position;
     int landings = 0;
 
-    if (!config_of(run)->is_on) {
-        leave(prune, run);
+    if (!is_on && set && tseed_findings_count(set->findings) > 0) {
+        clear(set, run); /* nothing stays known */
     }
-    if (!config_of(run)->is_on || run->list) {
+    if (!is_on || run->list) {
         return tseed_run_peek(run);
     }
     if (!set) {
@@ -579,13 +259,8 @@ int64_t tseed_prune_next(tseed_prune_t *prune, tseed_run_t *run)
 int tseed_prune_has(tseed_prune_t *prune, tseed_run_t *run, int64_t position)
 {
     const tseed_finding_set_t *set = run->list ? NULL : set_of(prune, run);
-    tseed_spot_t spot;
 
-    if (!set) {
-        return 0;
-    }
-    spot = spot_of(run, position);
-    return tseed_findings_above(set->findings, &spot, class_of, run) != NULL;
+    return set && above(set, run, position, class_of);
 }
 
 static void begin(void *saving, tseed_job_t *job)
@@ -608,18 +283,219 @@ static void begin(void *saving, tseed_job_t *job)
 const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, int64_t position)
 {
     const tseed_finding_set_t *set = set_of(prune, run);
-    const tseed_finding_t *above;
-    tseed_spot_t spot;
+    const tseed_finding_t *finding = set ? above(set, run, position, NULL) : NULL;
 
-    if (!set) {
-        return NULL;
-    }
-    spot = spot_of(run, position);
-    above = tseed_findings_above(set->findings, &spot, NULL, NULL);
-    return above ? tseed_finding_set_shade(set, above->shade) : NULL;
+    return finding ? tseed_finding_set_shade(set, finding->shade) : NULL;
 }
 
 /* ---- finding ---- */
+
+/* A finding for each metatile of one colour, and for each other one below such. */
+
+/* A metatile, its tiles that were looked at, and the finding that prunes it, or NULL. */
+typedef struct {
+    const tseed_prune_t *prune;
+    tseed_finding_set_t *set;
+    const tseed_job_t *job;
+    const tseed_range_t *range;
+    int64_t x, y;
+    const tseed_finding_t *above;
+} site_t;
+
+/* What is known of the tiles above a metatile: how many of them are of a shade, and how many levels
+ * above these are too, at least. */
+typedef struct {
+    const tseed_range_t *parents;
+    uint32_t shade;
+    int64_t tiles;
+    int least;
+} parents_t;
+
+static void add_parent(void *baton, tseed_finding_t *found)
+{
+    parents_t *all = baton;
+    const tseed_range_t part = tseed_range_intersect(&found->range, all->parents);
+
+    if (found->shade == all->shade) {
+        all->tiles += tseed_range_count(&part);
+        all->least = found->depth < all->least ? found->depth : all->least;
+    }
+}
+
+/* How many levels above are of that shade. */
+static int depth_of(const site_t *site, uint32_t shade)
+{
+    const tseed_gridset_t *gridset = site->job->run->tileset.subset->gridset;
+    const tseed_bounds_t ground = tseed_range_bounds(gridset, site->range);
+    tseed_range_t parents;
+    parents_t all = {&parents, shade, 0, TSEED_LEVELS_MAX};
+
+    if (site->above && site->above->shade == shade) {
+        return config_of(site->job->run)->depth; /* what is above is taken to be of it */
+    }
+    if (site->range->z == 0) {
+        return 0;
+    }
+    parents = tseed_range_of(gridset, site->range->z - 1, &ground);
+    tseed_findings_each(site->set->findings, &parents, add_parent, &all);
+    return all.tiles == tseed_range_count(&parents) ? all.least + 1 : 0;
+}
+
+/* How many tiles the book has in the squares of pages that a level's part of the ground touches. */
+static int64_t tiles_at(const tseed_cache_t *cache, const tseed_run_t *run, int z,
+                        const tseed_bounds_t *ground)
+{
+    const tseed_subset_t *subset = run->tileset.subset;
+    const tseed_range_t level = tseed_range_of(subset->gridset, z, &subset->extent);
+    const tseed_range_t inside = tseed_range_within(subset->gridset, z, ground);
+    const tseed_range_t tiles = tseed_range_intersect(&inside, &level);
+    const tseed_window_t window = tseed_window_of(&level, &tiles, CELLS);
+    tseed_cell_t cells[CELLS * CELLS] = {{0}};
+    int64_t sum = 0;
+
+    if (window.rows > 0) {
+        tseed_book_cells(cells, cache->book, run->booked, &window, 0, window.rows);
+    }
+    for (int i = 0; i < window.rows * window.columns; i++) {
+        sum += cells[i].tiles;
+    }
+    return sum;
+}
+
+/* Whether other runs of a list are about to write below: their answers may be older than this
+ * finding. */
+static int write_below(const tseed_run_t *runs, const site_t *site, const tseed_bounds_t *ground)
+{
+    const tseed_run_t *own = site->job->run;
+
+    for (const tseed_run_t *run = runs; run; run = run->next_run) {
+        const tseed_job_t *job = run != own && run->booked == own->booked ? run->jobs : NULL;
+
+        for (; job; job = job->sibling) {
+            const tseed_range_t *tiles = &job->metatile.wanted;
+            const tseed_range_t inside =
+                tseed_range_of(own->tileset.subset->gridset, tiles->z, ground);
+
+            if (tiles->z > site->range->z && tseed_range_meets(&inside, tiles)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Whether there is no tile below, nor will be one of before this finding, by a book that knows all
+ * pages of the tile set. The book may have tiles of the neighbourhood in the same pages. */
+static int is_empty_below(const site_t *site)
+{
+    const tseed_run_t *run = site->job->run;
+    const tseed_bounds_t ground = tseed_range_bounds(run->tileset.subset->gridset, site->range);
+    int64_t tiles = 0;
+
+    if (!run->booked->record.complete || run->booked->in_doubt > 0 ||
+        write_below(site->prune->uses.runs->tasks, site, &ground) ||
+        write_below(site->prune->uses.runs->background, site, &ground)) {
+        return 0;
+    }
+    for (int z = site->range->z + 1; tiles == 0 && z <= run->tileset.subset->zoom_last; z++) {
+        tiles += tiles_at(site->prune->uses.cache, run, z, &ground);
+    }
+    return tiles == 0;
+}
+
+/* Notes which ground is of a shade. The ground that an earlier task has found of the same colour
+ * stays known if it is larger. A hole never loses ground, and has no colour where it has several
+ * grounds: the finding above it is of before it, and would speak for what the hole has lost. */
+static void set_ground(tseed_finding_t *finding, const tseed_range_t *range, uint32_t shade)
+{
+    if (finding->shade == shade && tseed_range_has(&finding->range, range)) {
+        return;
+    }
+    if (finding->is_hole && !tseed_range_has(range, &finding->range)) {
+        finding->range = tseed_cells_bound(&finding->range, range);
+        finding->shade = 0;
+        finding->depth = 0;
+        return;
+    }
+    finding->range = *range;
+    finding->shade = shade;
+}
+
+typedef struct {
+    tseed_finding_set_t *set;
+    uint32_t shade;
+} newer_t;
+
+static void forget_older(void *baton, tseed_finding_t *below)
+{
+    const newer_t *newer = baton;
+
+    if (!below->is_hole && below->shade != newer->shade) {
+        tseed_finding_set_forget(newer->set, below);
+    }
+}
+
+/* Notes a metatile that is of one shade, or has several colours (0) below a finding. What is known
+ * to lie below it is known of the ground that the finding had: of more ground it is asked anew. A
+ * hole stays one: below it there may be tiles of another colour, whatever its own is now. What was
+ * found below of another colour is older, and forgotten: it would count again, after all that was
+ * passed, as soon as this finding is forgotten. */
+static void note(const site_t *site, uint32_t shade)
+{
+    const tseed_run_t *run = site->job->run;
+    const int depth = shade ? depth_of(site, shade) : 0;
+    tseed_finding_t *finding =
+        tseed_findings_get(site->set->findings, site->range->z, site->x, site->y);
+    const int is_new = tseed_range_count(&finding->range) == 0 || finding->shade != shade ||
+                       !tseed_range_has(&finding->range, site->range);
+    const int prunes = shade && depth >= config_of(run)->depth;
+    const int speaks_anew = is_new || (prunes && finding->depth < config_of(run)->depth);
+    newer_t newer = {site->set, shade};
+    int is_hole;
+
+    if (speaks_anew) {
+        finding->is_clean = prunes && is_empty_below(site);
+        finding->is_saved = 0;
+    }
+    is_hole = site->above && (site->above->shade != shade || finding->is_hole);
+    finding->depth = depth;
+    set_ground(finding, site->range, shade);
+    if (speaks_anew && prunes) {
+        tseed_findings_each_below(site->set->findings, run->tileset.subset->gridset, finding,
+                                  forget_older, &newer);
+    }
+    finding->task = run->is_background ? 0 : run->task->id;
+    tseed_findings_set_hole(site->set->findings, finding, is_hole);
+    tseed_finding_set_change(site->set, finding);
+}
+
+/* Some tiles are as before, and their colour was not looked at. Where the answer is that of before,
+ * what was found is true still, of this task too. Where nothing was found, the tiles may be of
+ * another colour than a finding above, which is of another time. */
+static void confirm(const site_t *site, const tseed_finding_t *finding, uint32_t shade)
+{
+    const int is_reseed = site->job->run->task->type == TSEED_RESEED;
+    const int has_looked = is_reseed || site->job->result.is_wrong ||
+                           site->job->result.plain.colours != TSEED_COLOURS_UNKNOWN;
+
+    if (finding && is_reseed && tseed_range_has(&finding->range, site->range)) {
+        note(site, finding->shade);
+    } else if (site->above && has_looked && site->above->shade != shade) {
+        note(site, 0);
+    }
+}
+
+/* Nothing is kept of metatiles that prune nothing, and that nothing prunes. */
+static int is_worth_it(const site_t *site, const tseed_finding_t *known, uint32_t shade)
+{
+    const tseed_run_t *run = site->job->run;
+    const int has_room =
+        !run->is_background && tseed_findings_count(site->set->findings) < TSEED_FINDINGS_MOST;
+
+    return (site->above && site->above->shade != shade) ||
+           (shade && site->range->z < run->tileset.subset->zoom_last &&
+            (site->above || known || has_room));
+}
 
 /* Forgets a broad finding that one of its first looks has contradicted: the upstream may have been
  * ill when the finding was made. That costs the requests of one level, whose metatiles are found to
@@ -627,33 +503,54 @@ const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, i
 static void doubt(tseed_finding_set_t *set, const tseed_job_t *job)
 {
     const tseed_jump_t jump = jump_of(set, job->run);
-    tseed_finding_t *finding;
     tseed_landing_t landing;
 
     tseed_jump_from(&landing, &jump, job->position, 1);
     if (landing.asks) {
-        finding = tseed_findings_find(set->findings, landing.finding->range.z, landing.finding->x,
-                                      landing.finding->y);
-        tseed_findings_forget(set->findings, finding);
-        tseed_finding_set_change(set, finding);
+        const tseed_finding_t *broad = landing.finding;
+
+        tseed_finding_set_forget(
+            set, tseed_findings_find(set->findings, broad->range.z, broad->x, broad->y));
     }
 }
 
+/* Takes in a CUT that has made tiles of an answer, or has found that they are as before. */
 static void took(void *saving, tseed_job_t *job)
 {
     tseed_prune_t *prune = saving;
     const tseed_run_t *run = job->run;
-    tseed_finding_set_t *set = NULL;
+    const tseed_plain_t *plain = &job->result.plain;
+    site_t site = {prune,
+                   find(prune, run->booked),
+                   job,
+                   &job->metatile.wanted,
+                   job->metatile.whole.minx / run->task->meta_width,
+                   job->metatile.whole.miny / run->task->meta_height,
+                   NULL};
+    tseed_finding_t *known;
+    uint32_t shade;
 
-    if (job->result.outcome == TSEED_JOB_OK && !job->savings.is_made_of_shade &&
-        config_of(run)->is_on && (!job->savings.shade || job->result.is_wrong)) {
-        set = find(prune, run->booked);
+    if (job->result.outcome != TSEED_JOB_OK || job->savings.is_made_of_shade ||
+        !config_of(run)->is_on || (job->savings.shade && !job->result.is_wrong) || !site.set ||
+        site.set->recipe != run->booked->record.recipe) {
+        return;
     }
-    if (set && set->recipe == run->booked->record.recipe) {
-        if (job->result.is_wrong) {
-            doubt(set, job);
-        }
-        finder_take(&prune->uses, set, job);
+    if (job->result.is_wrong) {
+        doubt(site.set, job);
+    }
+    site.above = tseed_findings_above(site.set->findings, run->tileset.subset->gridset, site.range,
+                                      1, NULL, NULL);
+    known = tseed_findings_find(site.set->findings, site.range->z, site.x, site.y);
+    shade = plain->colours == TSEED_COLOURS_ONE
+                ? tseed_finding_set_number(site.set, plain->data, plain->length)
+                : 0; /* several colours, or too many shades */
+    if (plain->colours == TSEED_COLOURS_UNKNOWN ||
+        (plain->colours == TSEED_COLOURS_ONE && tseed_job_present(job) > job->result.equal)) {
+        confirm(&site, known, shade);
+    } else if (is_worth_it(&site, known, shade)) {
+        note(&site, shade);
+    } else if (known) {
+        tseed_finding_set_forget(site.set, known);
     }
 }
 
@@ -687,48 +584,37 @@ static void forget_tileset(void *saving, const tseed_book_tileset_t *booked)
 
 /* ---- saving ---- */
 
-static tseed_finding_set_t *next(apr_hash_index_t **index)
+static apr_hash_index_t *first(const tseed_prune_t *prune)
 {
-    tseed_finding_set_t *set = *index ? apr_hash_this_val(*index) : NULL;
-
-    *index = *index ? apr_hash_next(*index) : NULL;
-    return set;
+    return apr_hash_first(prune->uses.context->scratch, prune->sets);
 }
 
 static int has_changes(const void *saving)
 {
-    const tseed_prune_t *prune = saving;
-    apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
-    const tseed_finding_set_t *set;
     int changes = 0;
 
-    while ((set = next(&index)) != NULL) {
-        changes |= tseed_finding_set_has_changes(set);
+    for (apr_hash_index_t *at = first(saving); at; at = apr_hash_next(at)) {
+        changes |= tseed_finding_set_has_changes(apr_hash_this_val(at));
     }
     return changes;
 }
 
 static apr_status_t save(const void *saving)
 {
-    const tseed_prune_t *prune = saving;
-    apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
-    tseed_finding_set_t *set;
+    const tseed_savings_uses_t *uses = &((const tseed_prune_t *)saving)->uses;
     apr_status_t rv = APR_SUCCESS;
 
-    while (rv == APR_SUCCESS && (set = next(&index)) != NULL) {
-        rv = tseed_finding_set_write(set, prune->uses.session->state, prune->uses.context->scratch);
+    for (apr_hash_index_t *at = first(saving); rv == APR_SUCCESS && at; at = apr_hash_next(at)) {
+        rv = tseed_finding_set_write(apr_hash_this_val(at), uses->session->state,
+                                     uses->context->scratch);
     }
     return rv;
 }
 
 static void saved(const void *saving)
 {
-    const tseed_prune_t *prune = saving;
-    apr_hash_index_t *index = apr_hash_first(prune->uses.context->scratch, prune->sets);
-    tseed_finding_set_t *set;
-
-    while ((set = next(&index)) != NULL) {
-        tseed_finding_set_saved(set);
+    for (apr_hash_index_t *at = first(saving); at; at = apr_hash_next(at)) {
+        tseed_finding_set_saved(apr_hash_this_val(at));
     }
 }
 

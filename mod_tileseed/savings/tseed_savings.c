@@ -149,9 +149,8 @@ void tseed_savings_renew(tseed_job_t *job)
 void tseed_savings_join(tseed_savings_t *savings, tseed_job_t *list, tseed_cell_shape_t cell)
 {
     if (list) {
-        tseed_join_queue(
-            &list->run->wanted, list, cell,
-            tseed_sizing_overhead(savings->sizing, list->run, list->metatile.whole.z));
+        tseed_join_queue(&list->run->wanted, list, cell,
+                         tseed_sizing_overhead(savings->sizing, list->run, list->metatile.whole.z));
     }
 }
 

@@ -176,12 +176,6 @@ int tseed_sharing_waits(tseed_sharing_t *sharing, tseed_run_t *run, apr_time_t n
 
 /* ---- requests ---- */
 
-static int contains(const tseed_range_t *asked, const tseed_range_t *tiles)
-{
-    return asked->z == tiles->z && asked->minx <= tiles->minx && asked->miny <= tiles->miny &&
-           asked->maxx >= tiles->maxx && asked->maxy >= tiles->maxy;
-}
-
 /* What was asked for before a run began is no answer for it: the map may have changed since then,
  * and the run may be there for that reason. */
 static int may_follow(tseed_sharing_t *sharing, const tseed_shared_request_t *request,
@@ -196,7 +190,8 @@ static tseed_shared_request_t *find(tseed_sharing_t *sharing, tseed_run_t *run,
 {
     tseed_shared_request_t *request = sharing->requests;
 
-    while (request && (!may_follow(sharing, request, run) || !contains(&request->asked, tiles))) {
+    while (request &&
+           (!may_follow(sharing, request, run) || !tseed_range_has(&request->asked, tiles))) {
         request = request->next;
     }
     return request;

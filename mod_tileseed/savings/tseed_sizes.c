@@ -19,7 +19,7 @@
 #define UNKNOWN_FACTOR 1.25 /* an unknown size is expected to cost so much more */
 #define WORSE          2    /* times the cost of the chosen step: no reason to keep to a size */
 #define SECONDS_LEAST  1e-6 /* of an answer: a cost is more than 0 */
-#define OVERHEAD_MOST  64 /* metatiles, of a request that costs nearly nothing else */
+#define OVERHEAD_MOST  64   /* metatiles, of a request that costs nearly nothing else */
 #define PATIENCE_FIRST 16
 #define PATIENCE_MOST  1024
 
@@ -444,8 +444,8 @@ double tseed_sizes_overhead(const tseed_sizes_t *sizes)
     if (other == TSEED_SIZES_STEPS || cost <= 0) {
         return -1;
     }
-    overhead = (sizes->steps[other].cost - cost) /
-               (1 / metatiles_of(other) - 1 / metatiles_of(known));
+    overhead =
+        (sizes->steps[other].cost - cost) / (1 / metatiles_of(other) - 1 / metatiles_of(known));
     each = cost - overhead / metatiles_of(known);
     if (overhead <= 0) {
         return 0;

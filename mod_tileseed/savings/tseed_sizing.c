@@ -381,9 +381,8 @@ double tseed_sizing_overhead(tseed_sizing_t *sizing, const tseed_run_t *run, int
         return -1;
     }
     entry = entry_of(sizing, run);
-    return entry->is_begun[z] && entry->levels[z].is_known
-               ? tseed_sizes_overhead(&entry->levels[z])
-               : -1;
+    return entry->is_begun[z] && entry->levels[z].is_known ? tseed_sizes_overhead(&entry->levels[z])
+                                                           : -1;
 }
 
 /* ---- requests ---- */

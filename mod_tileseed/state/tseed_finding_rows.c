@@ -35,30 +35,15 @@ apr_status_t tseed_finding_rows_load(tseed_state_t *state, apr_array_header_t **
 apr_status_t tseed_finding_rows_save(tseed_state_t *state, int64_t tileset,
                                      const tseed_finding_t *finding)
 {
+    const tseed_range_t *range = &finding->range;
     const int64_t shade = finding->shade;
-    const void *args[] = {&tileset,
-                          &finding->range.z,
-                          &finding->x,
-                          &finding->y,
-                          &finding->range.minx,
-                          &finding->range.miny,
-                          &finding->range.maxx,
-                          &finding->range.maxy,
-                          &shade,
-                          &finding->depth,
-                          &finding->is_hole,
-                          &finding->is_clean,
-                          &finding->task};
+    const tseed_sql_t sql = finding->is_gone ? TSEED_SQL_FINDING_DELETE : TSEED_SQL_FINDING_SAVE;
 
-    return tseed_work_change(state, NULL, TSEED_SQL_FINDING_SAVE, args);
-}
-
-apr_status_t tseed_finding_rows_delete(tseed_state_t *state, int64_t tileset,
-                                       const tseed_finding_t *finding)
-{
-    const void *args[] = {&tileset, &finding->range.z, &finding->x, &finding->y};
-
-    return tseed_work_change(state, NULL, TSEED_SQL_FINDING_DELETE, args);
+    return tseed_work_change(
+        state, NULL, sql,
+        (const void *[]){&tileset, &range->z, &finding->x, &finding->y, &range->minx, &range->miny,
+                         &range->maxx, &range->maxy, &shade, &finding->depth, &finding->is_hole,
+                         &finding->is_clean, &finding->task});
 }
 
 static apr_status_t forget(tseed_state_t *state, void *tileset)

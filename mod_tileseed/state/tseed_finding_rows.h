@@ -19,12 +19,11 @@ apr_status_t tseed_finding_rows_load(tseed_state_t *state, apr_array_header_t **
                                      int64_t tileset, const tseed_finding_t *after, int64_t most,
                                      apr_pool_t *pool);
 
-/* Saves a finding, whether there was one or not; deletes it; deletes all of a tile set, with its
- * shades. */
+/* Saves a finding, whether there was one or not, or deletes it if it is gone. */
 apr_status_t tseed_finding_rows_save(tseed_state_t *state, int64_t tileset,
                                      const tseed_finding_t *finding);
-apr_status_t tseed_finding_rows_delete(tseed_state_t *state, int64_t tileset,
-                                       const tseed_finding_t *finding);
+
+/* Deletes all of a tile set, with its shades. */
 apr_status_t tseed_finding_rows_forget(tseed_state_t *state, int64_t tileset);
 
 /* A shade: its number, from 1, and its tile as hexadecimal digits. */

@@ -7,8 +7,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_findings.h \
 	%D%/tseed_gridset.c \
 	%D%/tseed_gridset.h \
-	%D%/tseed_jump.c \
-	%D%/tseed_jump.h \
 	%D%/tseed_positions.c \
 	%D%/tseed_positions.h \
 	%D%/tseed_range.c \

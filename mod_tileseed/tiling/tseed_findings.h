@@ -20,6 +20,19 @@
  * count from the left and the bottom of the grid. All findings of a set are about metatiles of one
  * shape.
  *
+ * Jumps are runs of positions that lie below findings: a task passes them in one step. Positions go
+ * by rows of blocks, blocks, rows of metatiles (tseed_positions.h). What lies below a finding is a
+ * rectangle of metatiles at each level. A jump takes as many positions as it can: a row of
+ * metatiles in a block, then whole blocks, then whole rows of blocks. So the time of a jump does
+ * not depend on how many positions it passes. Several findings side by side are one run.
+ *
+ * Some metatiles below a finding are looked at all the same: they are no part of a run. A hash
+ * chooses them, the same ones each time: `share` percent of the metatiles of each level below the
+ * finding, TSEED_LOOKS_MOST at most.
+ *
+ * A broad finding decides over an eighth of a level or more. It is not believed for what one answer
+ * showed: all metatiles at the first level below it are looked at, TSEED_LOOKS_MOST at most.
+ *
  * Findings lie on the heap until the set is destroyed or they are dropped. One thread at a time.
  */
 #ifndef TSEED_FINDINGS_H
@@ -27,7 +40,7 @@
 
 #include "tiling/tseed_positions.h"
 
-typedef struct {
+typedef struct tseed_finding_t {
     int64_t x, y;        /* column and row of its metatile */
     tseed_range_t range; /* the tiles that were looked at, all of the metatile or the wanted ones */
     int64_t task;        /* who found it last; 0: nobody who may rely on it */
@@ -38,6 +51,8 @@ typedef struct {
     /* for those who keep the set */
     int is_saved, is_changed;
     int is_gone; /* only to be deleted where it is saved; no call finds it */
+    /* the lists that it is in: of the set, of holes, of what its keeper has changed */
+    struct tseed_finding_t *next, *next_hole, *next_changed;
 } tseed_finding_t;
 
 typedef struct tseed_findings_t tseed_findings_t;
@@ -65,51 +80,63 @@ void tseed_findings_forget(tseed_findings_t *findings, tseed_finding_t *finding)
 /* Frees a finding. */
 void tseed_findings_drop(tseed_findings_t *findings, tseed_finding_t *finding);
 
-/* Each finding once, gone ones too, if nothing is added or dropped meanwhile; *cursor is 0 at
- * first. NULL: there are no more. */
-tseed_finding_t *tseed_findings_next(const tseed_findings_t *findings, size_t *cursor);
+/* The finding behind `at` (NULL: the first), gone ones too: each once, if nothing is added or
+ * dropped meanwhile. NULL: there are no more. */
+tseed_finding_t *tseed_findings_next(const tseed_findings_t *findings, const tseed_finding_t *at);
 
 /* Whether what lies below is taken to be of its colour. */
 int tseed_finding_prunes(const tseed_findings_t *findings, const tseed_finding_t *finding);
 
-/* Asked of a finding that prunes: 0 if it is not to count as one. */
-typedef int tseed_finding_counts_t(void *baton, const tseed_finding_t *finding);
+/* Says of a finding that prunes: 0: it does not count as one; else a class. */
+typedef int tseed_finding_class_t(void *baton, const tseed_finding_t *finding);
 
-/* A metatile of a sequence: its level, column and row. */
-typedef struct {
-    const tseed_positions_t *positions;
-    int z;
-    int64_t x, y;
-    int is_anew; /* the metatile itself counts as no hole: it is being looked at again */
-} tseed_spot_t;
-
-/* The highest finding that prunes a metatile, or NULL. `counts` NULL: all count. */
+/* The highest finding that prunes a metatile's wanted tiles, or NULL. With `is_anew` the metatile
+ * itself counts as no hole: it is being looked at again. `class_of` NULL: all count. */
 const tseed_finding_t *tseed_findings_above(const tseed_findings_t *findings,
-                                            const tseed_spot_t *spot,
-                                            tseed_finding_counts_t *counts, void *baton);
+                                            const tseed_gridset_t *gridset,
+                                            const tseed_range_t *wanted, int is_anew,
+                                            tseed_finding_class_t *class_of, void *baton);
 
-/* Calls `visit` with each finding at a deeper level that has ground in common with a finding.
- * `visit` may forget what it is called with; it adds and drops nothing. */
-typedef void tseed_findings_visit_t(void *baton, tseed_finding_t *below);
+/* Calls `visit` with each finding that has some of these tiles. `visit` may forget what it is
+ * called with; it adds and drops nothing. */
+typedef void tseed_findings_visit_t(void *baton, tseed_finding_t *finding);
+void tseed_findings_each(const tseed_findings_t *findings, const tseed_range_t *tiles,
+                         tseed_findings_visit_t *visit, void *baton);
+
+/* Calls `visit` with each finding at a deeper level that has ground in common with a finding,
+ * likewise. */
 void tseed_findings_each_below(const tseed_findings_t *findings, const tseed_gridset_t *gridset,
                                const tseed_finding_t *finding, tseed_findings_visit_t *visit,
                                void *baton);
 
-/* The metatiles of a sequence at a deeper level, or at its own, all of whose wanted tiles lie below
- * a finding. Empty (maxx < minx): there are none. */
-tseed_metatiles_t tseed_findings_below(const tseed_finding_t *finding,
-                                       const tseed_positions_t *positions, int z);
+/* ---- jumps ---- */
 
-/* Those at that level that have ground in common with a finding. */
-tseed_metatiles_t tseed_findings_touched(const tseed_finding_t *finding,
-                                         const tseed_positions_t *positions, int z);
+#define TSEED_LOOKS_MOST 16
 
-/* The holes in the order in which they were made: the i-th, NULL behind the last one. */
-const tseed_finding_t *tseed_findings_hole(const tseed_findings_t *findings, unsigned i);
+/* A run has findings of one class. */
+typedef struct {
+    const tseed_findings_t *findings;
+    const tseed_positions_t *positions;
+    tseed_finding_class_t *class_of;
+    void *baton;
+    int looked;    /* the class below whose findings metatiles are looked at */
+    double share;  /* percent; 0: none is looked at */
+    int asks;      /* whether more is looked at below broad findings, of every class */
+    uint64_t seed; /* of the hash */
+} tseed_jump_t;
 
-/* Whether a rectangle has metatiles, or shares some with another one, which is left in *common. */
-int tseed_metatiles_any(const tseed_metatiles_t *metatiles);
-int tseed_metatiles_share(tseed_metatiles_t *common, const tseed_metatiles_t *a,
-                          const tseed_metatiles_t *b);
+typedef struct {
+    const tseed_finding_t *finding; /* above the position; NULL: none */
+    int class_of;                   /* of it */
+    int is_look;                    /* the position is to be looked at: no run begins with it */
+    int is_broad;                   /* the finding is: its looks tell whether it is believed */
+    int asks;                       /* the position is one of these looks */
+    int64_t end;                    /* of the run: the first position behind it */
+} tseed_landing_t;
+
+/* What begins at a position, 0 <= position < count. A run ends after `steps` steps (> 0) at the
+ * latest: the next call goes on. */
+void tseed_jump_from(tseed_landing_t *landing, const tseed_jump_t *jump, int64_t position,
+                     int steps);
 
 #endif

@@ -71,10 +71,7 @@ static inline int tseed_derived_has(const tseed_derived_t *derived, int z)
 int tseed_derived_level(const tseed_derived_t *derived, int start, int stop, int i);
 
 /* Metatiles of one level by columns and rows, edges included. */
-typedef struct {
-    int z;
-    int64_t minx, miny, maxx, maxy;
-} tseed_metatiles_t;
+typedef tseed_range_t tseed_metatiles_t;
 
 /* Where a position is: its metatile's column and row, and the metatiles of its block and level that
  * the task touches. */

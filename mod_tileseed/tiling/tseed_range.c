@@ -251,6 +251,19 @@ tseed_range_t tseed_range_intersect(const tseed_range_t *a, const tseed_range_t 
     return common;
 }
 
+int tseed_range_meets(const tseed_range_t *a, const tseed_range_t *b)
+{
+    const tseed_range_t common = tseed_range_intersect(a, b);
+
+    return tseed_range_count(&common) > 0;
+}
+
+int tseed_range_has(const tseed_range_t *range, const tseed_range_t *part)
+{
+    return range->z == part->z && range->minx <= part->minx && range->miny <= part->miny &&
+           range->maxx >= part->maxx && range->maxy >= part->maxy;
+}
+
 /* The part of a tile by which bounds may differ on each side; GeoWebCache allows as much. */
 #define ALIGNMENT 0.1
 

@@ -38,6 +38,11 @@ tseed_bounds_t tseed_range_bounds(const tseed_gridset_t *gridset, const tseed_ra
 /* The tiles that both ranges have; empty when the levels differ. */
 tseed_range_t tseed_range_intersect(const tseed_range_t *a, const tseed_range_t *b);
 
+/* Whether both ranges have a tile; whether a range has all tiles of a part of the same level, which
+ * is not empty. */
+int tseed_range_meets(const tseed_range_t *a, const tseed_range_t *b);
+int tseed_range_has(const tseed_range_t *range, const tseed_range_t *part);
+
 /* Whether two bounds share ground; then *common is the ground that they share. Neighbours whose
  * edges merely meet share nothing. A line or a point on an edge belongs to either neighbour. */
 int tseed_bounds_intersect(tseed_bounds_t *common, const tseed_bounds_t *a,

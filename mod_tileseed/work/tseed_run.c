@@ -196,10 +196,8 @@ void tseed_run_expire(tseed_run_t *runs, const tseed_book_tileset_t *booked,
                       const tseed_range_t *page, int64_t tiles)
 {
     for (tseed_run_t *run = runs; run; run = run->next_run) {
-        const tseed_range_t common = tseed_range_intersect(&run->positions.range[page->z], page);
-
         if (run->booked == booked && run->task->type != TSEED_TRUNCATE &&
-            tseed_range_count(&common) > 0) {
+            tseed_range_meets(&run->positions.range[page->z], page)) {
             run->expired += tiles;
         }
     }
@@ -442,10 +440,9 @@ int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job)
 /* Shared files are everywhere in a tile set. */
 static int share_tiles(const tseed_job_t *a, const tseed_job_t *b)
 {
-    tseed_range_t common = tseed_range_intersect(&a->metatile.wanted, &b->metatile.wanted);
-
     return a->request.stage == TSEED_STAGE_COUNT_SHARED ||
-           b->request.stage == TSEED_STAGE_COUNT_SHARED || tseed_range_count(&common) > 0;
+           b->request.stage == TSEED_STAGE_COUNT_SHARED ||
+           tseed_range_meets(&a->metatile.wanted, &b->metatile.wanted);
 }
 
 const tseed_run_t *tseed_run_excluder(const tseed_run_t *runs, const tseed_job_t *job)
@@ -466,9 +463,7 @@ const tseed_run_t *tseed_run_excluder(const tseed_run_t *runs, const tseed_job_t
 static int holds(const tseed_run_t *run, const tseed_range_t *range)
 {
     for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
-        tseed_range_t common = tseed_range_intersect(&job->metatile.whole, range);
-
-        if (tseed_range_count(&common) > 0) {
+        if (tseed_range_meets(&job->metatile.whole, range)) {
             return 1;
         }
     }

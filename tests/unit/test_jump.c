@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "tiling/tseed_jump.h"
+#include "tiling/tseed_findings.h"
 
 #include "pool_fixture.h"
 
@@ -80,11 +80,10 @@ static int touches(const tseed_finding_t *finding, const tseed_range_t *tiles)
 /* The level of the lowest hole that has ground of some tiles; -1: there is none. */
 static int lowest_hole(const tseed_findings_t *findings, const tseed_range_t *wanted)
 {
-    const tseed_finding_t *at;
-    size_t cursor = 0;
+    const tseed_finding_t *at = NULL;
     int level = -1;
 
-    while ((at = tseed_findings_next(findings, &cursor)) != NULL) {
+    while ((at = tseed_findings_next(findings, at)) != NULL) {
         if (!at->is_gone && at->is_hole && touches(at, wanted) && at->range.z > level) {
             level = at->range.z;
         }
@@ -94,11 +93,10 @@ static int lowest_hole(const tseed_findings_t *findings, const tseed_range_t *wa
 
 static int expected_class(const tseed_findings_t *findings, const tseed_range_t *wanted)
 {
-    const tseed_finding_t *best = NULL, *at;
+    const tseed_finding_t *best = NULL, *at = NULL;
     const int from = lowest_hole(findings, wanted);
-    size_t cursor = 0;
 
-    while ((at = tseed_findings_next(findings, &cursor)) != NULL) {
+    while ((at = tseed_findings_next(findings, at)) != NULL) {
         if (!at->is_gone && prunes(at) && at->range.z < wanted->z && is_below(at, wanted) &&
             at->range.z >= from && (!best || at->range.z < best->range.z)) {
             best = at;
@@ -183,6 +181,12 @@ static int class_at(const world_t *made, int64_t position)
     return expected_class(made->findings, &metatile.wanted);
 }
 
+static int64_t tiles_passed(const tseed_jump_t *jump, int64_t position, int64_t end)
+{
+    return tseed_positions_tiles_before(jump->positions, end) -
+           tseed_positions_tiles_before(jump->positions, position);
+}
+
 static int64_t tiles_at(const world_t *made, int64_t position)
 {
     const tseed_metatile_t metatile = tseed_positions_at(&made->positions, position);
@@ -198,17 +202,16 @@ static void check_runs(const world_t *made)
 
     while (position < made->positions.count) {
         const int expected = class_at(made, position);
-        int64_t end = position, tiles = 0;
+        int64_t end = position;
         tseed_landing_t landing;
 
         tseed_jump_from(&landing, &made->jump, position, MANY);
         assert_int_equal(landing.finding ? landing.class_of : 0, expected);
         assert_false(landing.is_look);
         while (expected && end < made->positions.count && class_at(made, end) == expected) {
-            tiles += tiles_at(made, end++);
+            end++;
         }
         assert_int_equal(landing.end, end);
-        assert_int_equal(landing.tiles, tiles);
         position = end > position ? end : position + 1;
     }
 }
@@ -252,7 +255,8 @@ static int64_t go_through(const world_t *made, int64_t *looks, int64_t *passed)
         assert_int_equal(landing.finding ? landing.class_of : 0, class_at(made, position));
         *looks += landing.is_look;
         *passed += landing.end - position;
-        tiles += landing.end > position ? landing.tiles : tiles_at(made, position);
+        tiles += landing.end > position ? tiles_passed(&made->jump, position, landing.end)
+                                        : tiles_at(made, position);
         position = landing.end > position ? landing.end : position + 1;
     }
     return tiles;
@@ -316,7 +320,7 @@ static int count_calls(const tseed_jump_t *jump, int64_t position, int64_t *tile
 
         tseed_jump_from(&landing, jump, position, MANY);
         assert_true(landing.end > position);
-        *tiles += landing.tiles;
+        *tiles += tiles_passed(jump, position, landing.end);
         position = landing.end;
     }
     return calls;
@@ -368,7 +372,7 @@ static void test_jump__a_quarter_of_the_world_is_counted_exactly(void **state)
         tseed_landing_t landing;
 
         tseed_jump_from(&landing, &jump, position, MANY);
-        passed += landing.tiles;
+        passed += tiles_passed(&jump, position, landing.end);
         /* 2^14 tiles are 512 blocks; a row of the western half has 256 blocks of 64 metatiles */
         position = landing.finding ? landing.end : position + INT64_C(256) * 64;
     }
@@ -671,11 +675,10 @@ static void count(void *baton, tseed_finding_t *below)
 
 static int expected_below(const tseed_findings_t *findings, const tseed_finding_t *finding)
 {
-    const tseed_finding_t *at;
-    size_t cursor = 0;
+    const tseed_finding_t *at = NULL;
     int expected = 0;
 
-    while ((at = tseed_findings_next(findings, &cursor)) != NULL) {
+    while ((at = tseed_findings_next(findings, at)) != NULL) {
         expected += !at->is_gone && at->range.z > finding->range.z && touches(finding, &at->range);
     }
     return expected;
@@ -685,12 +688,11 @@ static void test_findings__visit_all_below_that_have_common_ground(void **state)
 {
     (void)state;
     for (int seed = 1; seed <= 100; seed++) {
-        const tseed_finding_t *finding;
-        size_t cursor = 0;
+        const tseed_finding_t *finding = NULL;
         world_t made;
 
         make(&made, seed, LEVELS);
-        while ((finding = tseed_findings_next(made.findings, &cursor)) != NULL) {
+        while ((finding = tseed_findings_next(made.findings, finding)) != NULL) {
             int found = 0;
 
             tseed_findings_each_below(made.findings, &made.set, finding, count, &found);

@@ -5,7 +5,7 @@
  * 1, 1, 1 and 4. */
 #include "seeder_fixture.h"
 #include "state/tseed_finding_rows.h"
-#include "tiling/tseed_jump.h"
+#include "tiling/tseed_findings.h"
 
 #define ASKED (16 + 64) /* metatiles of levels 4 and 5 */
 
