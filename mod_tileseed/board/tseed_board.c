@@ -16,7 +16,7 @@
 
 #include "board/tseed_board_layout.h"
 
-#define MEANING 6 /* moved on when the meaning of a field changes but no size does */
+#define MEANING 7 /* moved on when the meaning of a field changes but no size does */
 
 /* ---- layout ---- */
 

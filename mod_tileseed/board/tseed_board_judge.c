@@ -5,7 +5,7 @@
 
 #include "board/tseed_board_layout.h"
 
-#define COUNT(member, name, wire, is_processed) {progress->member, is_processed},
+#define COUNT(member, name, wire, is_processed, place) {progress->member, is_processed},
 
 static const char *judge_counters(const tseed_row_t *row)
 {

@@ -188,7 +188,7 @@ static void print_member(json_object *object, const char *name, const char *temp
     }
 }
 
-#define COUNT(member, name, wire, is_processed) wire " "
+#define COUNT(member, name, wire, is_processed, place) wire " "
 
 static void run_show(void)
 {

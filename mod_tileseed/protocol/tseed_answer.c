@@ -197,7 +197,7 @@ static void add_request_size(tseed_json_t *json, const tseed_progress_t *progres
 static void add_counts(tseed_json_t *json, const tseed_task_t *task,
                        const tseed_progress_t *progress)
 {
-#define COUNT(member, name, wire, is_processed) {wire, progress->member},
+#define COUNT(member, name, wire, is_processed, place) {wire, progress->member},
     const struct {
         const char *wire;
         int64_t value;

@@ -190,7 +190,7 @@ void tseed_progress_say(tseed_progress_t *progress, tseed_reason_t code, const c
     tseed_progress_tell(progress, code, reason);
 }
 
-#define PROCESSED(member, name, wire, is_processed) +is_processed *progress->member
+#define PROCESSED(member, name, wire, is_processed, place) +is_processed *progress->member
 
 int64_t tseed_progress_processed(const tseed_progress_t *progress)
 {

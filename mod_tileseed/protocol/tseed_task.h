@@ -101,25 +101,39 @@ typedef enum { TSEED_REASON_LIST(TSEED_REASON_CODE) TSEED_REASONS } tseed_reason
 #define TSEED_WINDOW      4096
 #define TSEED_REASON_SIZE 240
 
-/* The counts of a task that documents tell, in their order: the member of tseed_progress_t, which
- * is also its column in the database, the name of a constant, its name on the wire, and whether it
- * counts tiles that are processed. The first ones are what became of a tile, for the metrics. */
+/* The counts of a task that documents tell, in their order: the member of tseed_progress_t, the name
+ * of a constant, the name on the wire, whether it counts tiles that are processed, and where the
+ * database has it: in a COLUMN of the member's name, which statements may ask for, or in one TEXT
+ * with others. A count is one line here. The first ones are what became of a tile, for the metrics.
+ *
+ *      made, skipped, removed, failed    tiles
+ *      unchanged                         those of the skipped whose answer was as before
+ *      pruned                            tiles taken to be of the colour above them
+ *      spared                            pruned metatiles that were not asked for
+ *      looked, wrong                     pruned metatiles that were fetched all the same, and those
+ *                                        of them that are of another colour
+ *      forgotten                         metatiles of one colour that a truncate has forgotten, and
+ *                                        that have pruned what lies below them
+ *      bytes                             written into the cache
+ *      requests                          sent to the upstream
+ *      shared                            requests of other tasks whose answers it has used */
 #define TSEED_TILE_COUNTS(X)                                                                       \
-    X(made, MADE, "tilesMade", 1)                                                                  \
-    X(skipped, SKIPPED, "tilesSkipped", 1)                                                         \
-    X(unchanged, UNCHANGED, "tilesUnchanged", 0)                                                   \
-    X(removed, REMOVED, "tilesRemoved", 1)                                                         \
-    X(failed, FAILED, "tilesFailed", 1)                                                            \
-    X(pruned, PRUNED, "tilesPruned", 1)
+    X(made, MADE, "tilesMade", 1, COLUMN)                                                          \
+    X(skipped, SKIPPED, "tilesSkipped", 1, COLUMN)                                                 \
+    X(unchanged, UNCHANGED, "tilesUnchanged", 0, COLUMN)                                           \
+    X(removed, REMOVED, "tilesRemoved", 1, COLUMN)                                                 \
+    X(failed, FAILED, "tilesFailed", 1, COLUMN)                                                    \
+    X(pruned, PRUNED, "tilesPruned", 1, COLUMN)
 #define TSEED_COUNTS(X)                                                                            \
     TSEED_TILE_COUNTS(X)                                                                           \
-    X(spared, SPARED, "prunedMetatiles", 0)                                                        \
-    X(looked, LOOKED, "prunedChecked", 0)                                                          \
-    X(wrong, WRONG, "prunedWrong", 0)                                                              \
-    X(forgotten, FORGOTTEN, "prunedForgotten", 0)                                                  \
-    X(bytes, BYTES, "bytes", 0)                                                                    \
-    X(requests, REQUESTS, "upstreamRequests", 0)                                                   \
-    X(shared, SHARED, "sharedRequests", 0)
+    X(spared, SPARED, "prunedMetatiles", 0, TEXT)                                                  \
+    X(looked, LOOKED, "prunedChecked", 0, TEXT)                                                    \
+    X(wrong, WRONG, "prunedWrong", 0, TEXT)                                                        \
+    X(forgotten, FORGOTTEN, "prunedForgotten", 0, TEXT)                                            \
+    X(bytes, BYTES, "bytes", 0, COLUMN)                                                            \
+    X(requests, REQUESTS, "upstreamRequests", 0, COLUMN)                                           \
+    X(shared, SHARED, "sharedRequests", 0, TEXT)
+#define TSEED_COUNT_MEMBER(member, ...) int64_t member;
 
 /* How far a task is: plain data without pointers, copied whole between database, board and seeder.
  * Invariant: unchanged <= skipped, wrong <= looked; the tiles processed <= tiles_total, equal when
@@ -130,26 +144,14 @@ typedef struct {
         request_height;  /* tiles of the latest request; 0: none. Never saved, … */
     uint8_t request_why; /* … and tseed_size_reason_t, which may be nonsense on the board */
     uint8_t reason_code; /* tseed_reason_t, which may be nonsense on the board */
-    int64_t made, skipped, removed, failed; /* tiles */
-    int64_t pruned;                         /* tiles taken to be of the colour above them */
-    int64_t spared;                         /* pruned metatiles that were not asked for */
-    int64_t looked;                         /* pruned metatiles that were fetched all the same, */
-    int64_t wrong;                          /* and those of them that are of another colour */
-    int64_t forgotten;                      /* metatiles of one colour that a truncate has forgotten
-                                             * and that have pruned what lies below them */
-    int64_t unchanged;                      /* those of the skipped whose answer was as before */
-    int64_t bytes;                          /* written into the cache */
-    int64_t requests;                       /* sent to the upstream */
-    int64_t shared;                         /* requests of other tasks whose answers it has used */
-    int64_t failures;                       /* metatiles given up on */
-    int64_t rate;                           /* of late, while it runs: tiles in 1000 s; never
-                                             * saved */
-    apr_time_t started, finished;           /* 0: not yet */
-    apr_time_t away_since;                  /* it waits for its upstream; 0: it does not */
-    int64_t low;                            /* lowest position that is not finished */
-    uint64_t window[TSEED_WINDOW / 64];     /* bit i: position low + i is finished; never bit 0 */
-    char reason[TSEED_REASON_SIZE];         /* UTF-8, why it waits or ended; "" when nothing is to
-                                             * be said */
+    TSEED_COUNTS(TSEED_COUNT_MEMBER)
+    int64_t failures;                   /* metatiles given up on */
+    int64_t rate;                       /* of late, while it runs: tiles in 1000 s; never saved */
+    apr_time_t started, finished;       /* 0: not yet */
+    apr_time_t away_since;              /* it waits for its upstream; 0: it does not */
+    int64_t low;                        /* lowest position that is not finished */
+    uint64_t window[TSEED_WINDOW / 64]; /* bit i: position low + i is finished; never bit 0 */
+    char reason[TSEED_REASON_SIZE];     /* UTF-8, why it waits or ended; "": nothing to be said */
 } tseed_progress_t;
 
 typedef struct {

@@ -20,9 +20,6 @@
 #define DIGITS_OF_WORD 16
 #define WINDOW_WORDS   (TSEED_WINDOW / 64)
 #define WINDOW_DIGITS  (WINDOW_WORDS * DIGITS_OF_WORD)
-#define ONE(member, ...) +1
-#define COUNTS         (0 TSEED_COUNTS(ONE))
-#define COUNTERS       (COUNTS + 5)
 #define MORE_MOST      5
 
 /* ---- bounds ---- */
@@ -176,12 +173,58 @@ tseed_task_t *tseed_record_task_load(tseed_rows_t *rows)
 
 /* ---- progress ---- */
 
-#define PLACE(member, ...) &progress->member,
+/* Counts are columns, or stand in one text by their names on the wire, but for zeros:
+ * " prunedChecked=12 sharedRequests=3". */
+#define IN_COLUMN_COLUMN(...) __VA_ARGS__
+#define IN_COLUMN_TEXT(...)
+#define IN_TEXT_COLUMN(...)
+#define IN_TEXT_TEXT(...) __VA_ARGS__
+
+#define COLUMN_OF(member, name, wire, is_processed, place) IN_COLUMN_##place(&progress->member, )
+#define TEXT_OF(member, name, wire, is_processed, place)                                           \
+    IN_TEXT_##place({&progress->member, " " wire "="}, )
+#define ONE_COLUMN(member, name, wire, is_processed, place) IN_COLUMN_##place(+1)
+#define SIZE_OF(member, name, wire, is_processed, place) IN_TEXT_##place(+sizeof(" =" wire) + 20)
+
+#define COLUMNS     (0 TSEED_COUNTS(ONE_COLUMN))
+#define COUNTERS    (COLUMNS + 6)
+#define COUNTS_SIZE (1 TSEED_COUNTS(SIZE_OF))
+
+static void counts_save(char text[COUNTS_SIZE], const tseed_progress_t *progress)
+{
+    const struct {
+        const int64_t *count;
+        const char *name;
+    } counts[] = {TSEED_COUNTS(TEXT_OF)};
+    size_t length = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+        if (*counts[i].count != 0) {
+            length += (size_t)snprintf(text + length, COUNTS_SIZE - length, "%s%lld",
+                                       counts[i].name, (long long)*counts[i].count);
+        }
+    }
+}
+
+static void counts_load(tseed_progress_t *progress, const char *text)
+{
+    const struct {
+        int64_t *count;
+        const char *name;
+    } counts[] = {TSEED_COUNTS(TEXT_OF)};
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+        const char *found = strstr(text, counts[i].name);
+
+        *counts[i].count = found ? apr_atoi64(found + strlen(counts[i].name)) : 0;
+    }
+}
 
 /* A state or position that can't be is ABORTED or 0. */
 static void progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
 {
-    int64_t *const counts[] = {TSEED_COUNTS(PLACE)}, low;
+    int64_t *const counts[] = {TSEED_COUNTS(COLUMN_OF)}, low;
 
     memset(progress, 0, sizeof(*progress));
     progress->state = tseed_rows_int(rows);
@@ -191,12 +234,13 @@ static void progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
     apr_cpystrn(progress->reason, tseed_rows_text(rows), sizeof(progress->reason));
     progress->reason_code = (uint8_t)tseed_reason_of(tseed_rows_text(rows));
     progress->finished = tseed_rows_int64(rows);
-    for (int i = 0; i < COUNTS; i++) {
+    for (int i = 0; i < COLUMNS; i++) {
         *counts[i] = tseed_rows_int64(rows);
     }
     tseed_rows_scan(rows, &progress->failures, &progress->started, &progress->away_since, &low);
     progress->low = low > 0 ? low : 0;
     window_load(progress->window, tseed_rows_text(rows));
+    counts_load(progress, tseed_rows_text(rows));
 }
 
 void tseed_record_load(void *data, tseed_rows_t *rows)
@@ -211,17 +255,19 @@ apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_s
                                         const tseed_progress_t *progress, const void *const *more,
                                         int count)
 {
-    char passed[WINDOW_DIGITS + 1];
+    char passed[WINDOW_DIGITS + 1], counts[COUNTS_SIZE];
     const void *args[COUNTERS + MORE_MOST] = {
-        TSEED_COUNTS(PLACE)
+        TSEED_COUNTS(COLUMN_OF)
         &progress->failures,
         &progress->started,
         &progress->away_since,
         &progress->low,
         passed,
+        counts,
     };
 
     window_save(passed, progress->window);
+    counts_save(counts, progress);
     for (int i = 0; i < count; i++) {
         args[COUNTERS + i] = more[i];
     }

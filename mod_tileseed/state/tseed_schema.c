@@ -331,10 +331,21 @@ static const char *const version_20[] = {
     NULL,
 };
 
+/* Counts that no statement asks for stand in one text, tseed_record.c: another one is no change of
+ * the schema. Nobody reads their columns any more but processes of before. */
+static const char *const version_21[] = {
+    "ALTER TABLE task ADD COLUMN counts TEXT NOT NULL DEFAULT ''",
+    "UPDATE task SET counts = ' prunedMetatiles=' || spared || ' prunedChecked=' || looked"
+    " || ' prunedWrong=' || wrong || ' prunedForgotten=' || forgotten"
+    " || ' sharedRequests=' || shared"
+    " WHERE spared + looked + wrong + forgotten + shared > 0",
+    NULL,
+};
+
 static const char *const *const migrations[] = {
     version_1,  version_2,  version_3,  version_4,  version_5,  version_6,  version_7,
     version_8,  version_9,  version_10, version_11, version_12, version_13, version_14,
-    version_15, version_16, version_17, version_18, version_19, version_20};
+    version_15, version_16, version_17, version_18, version_19, version_20, version_21};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

@@ -8,16 +8,17 @@
 #define UNFINISHED "state IN (0, 1)"
 #define FINISHED   "state IN (-1, 2)"
 
-#define SET_COUNT(member, ...) #member " = %lld, "
+#define SET_COUNT(member, name, wire, is_processed, place) TSEED_COLUMN_##place(member, " = %lld, ")
 #define SET_COUNTERS                                                                               \
     TSEED_COUNTS(SET_COUNT)                                                                        \
-    "failures = %lld, started = %lld, away_since = %lld, low = %lld, passed = %s"
+    "failures = %lld, started = %lld, away_since = %lld, low = %lld, passed = %s,"                 \
+    " counts = %s"
 
 /* The sum of the tiles that are processed. */
 #define ADD_0(member)
-#define ADD_1(member)                         " + " #member
-#define ADD(member, name, wire, is_processed) ADD_##is_processed(member)
-#define PROCESSED                             "0" TSEED_COUNTS(ADD)
+#define ADD_1(member)                                " + " #member
+#define ADD(member, name, wire, is_processed, place) ADD_##is_processed(member)
+#define PROCESSED                                    "0" TSEED_COUNTS(ADD)
 
 /* A number that comes as text: of a double, apr_dbd's driver for PostgreSQL would write six digits
  * behind the point. */

@@ -9,15 +9,17 @@
 #include "protocol/tseed_task.h"
 
 /* In the order in which tseed_record_task_load and tseed_record_progress_load read them. `passed`
- * is the window of finished positions. */
+ * is the window of finished positions, `counts` those counts that are no columns. */
 #define TSEED_TASK_COLUMNS                                                                         \
     "id, type, layer, gridset, format, parameters, bounds, has_area, zoom_start, zoom_stop,"       \
     " thread_count, meta_width, meta_height, gutter, retries, retry_wait, failure_limit,"          \
     " tiles_total, gridset_print, store_print, requested_by, created, retry_of, ignored,"          \
     " derived_first, derived_end"
-#define TSEED_COLUMN(member, ...) #member ", "
+#define TSEED_COLUMN_COLUMN(member, what) #member what
+#define TSEED_COLUMN_TEXT(member, what)
+#define TSEED_COLUMN(member, name, wire, is_processed, place) TSEED_COLUMN_##place(member, ", ")
 #define TSEED_COUNTER_COLUMNS                                                                      \
-    TSEED_COUNTS(TSEED_COLUMN) "failures, started, away_since, low, passed"
+    TSEED_COUNTS(TSEED_COLUMN) "failures, started, away_since, low, passed, counts"
 #define TSEED_PROGRESS_COLUMNS "state, reason, reason_code, finished, " TSEED_COUNTER_COLUMNS
 
 #define TSEED_SUM_COLUMNS                                                                          \

@@ -462,7 +462,7 @@ static void test_pgsql__an_older_schema_is_migrated(void **data)
     insert(fixture, fixture->state, "a");
     execute(fixture, "ALTER TABLE task DROP COLUMN pruned, DROP COLUMN looked, DROP COLUMN wrong,"
                      " DROP COLUMN shared, DROP COLUMN spared, DROP COLUMN forgotten,"
-                     " DROP COLUMN reason_code");
+                     " DROP COLUMN reason_code, DROP COLUMN counts");
     execute(fixture, "ALTER TABLE tileset DROP COLUMN by_reading, DROP COLUMN place");
     execute(fixture, "DROP TABLE finding, shade, host, role, miss, portion");
     execute(fixture, "DELETE FROM meta WHERE name = 'epoch'");

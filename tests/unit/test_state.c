@@ -180,6 +180,9 @@ static void test_state__gives_progress_back_as_it_was(void **data)
                                         .skipped = 2,
                                         .removed = 3,
                                         .failed = 4,
+                                        .looked = 11,
+                                        .wrong = INT64_MAX,
+                                        .shared = 12,
                                         .bytes = 9007199254740993,
                                         .requests = 6,
                                         .failures = 7,
@@ -572,7 +575,7 @@ static void test_state__forgets_a_few_hundred_at_a_time(void **data)
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
             " INSERT INTO task SELECT i, 0, 'l', 'g', 'f', '{}', '0 0 1 1', 1, 0, 1, 1, 4, 4,"
             " 0, 2, 0, 10, 1, '', '', '', 1, 2, 0, '', 1, 0, 0, 0, 0, 0, 0, 1, 2, 1,"
-            " '', 0, 0, 0, '', 0, 0, 0, 0, 0, 0, 0, 0, ''"
+            " '', 0, 0, 0, '', 0, 0, 0, 0, 0, 0, 0, 0, '', ''"
             " FROM n");
     assert_int_equal(tseed_state_trim(fixture->state, 100, 0), APR_SUCCESS);
     assert_in_range(number(fixture, "SELECT COUNT(*) FROM task"), 1100, 1900);

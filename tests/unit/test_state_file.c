@@ -217,7 +217,7 @@ static void test_state_file__keeps_its_files_to_itself(void **data)
         assert_int_equal(file.st_mode & 0777, 0600);
     }
     assert_int_equal(number(fixture, "PRAGMA synchronous"), 2); /* FULL */
-    assert_int_equal(number(fixture, "SELECT value FROM meta WHERE name = 'schema_version'"), 20);
+    assert_int_equal(number(fixture, "SELECT value FROM meta WHERE name = 'schema_version'"), 21);
 }
 
 static void test_state_file__a_removed_file_is_noticed_and_ids_go_on(void **data)
@@ -377,6 +377,27 @@ static char *contents(const fixture_t *fixture, const char *name, apr_size_t *le
     return bytes;
 }
 
+static void test_state_file__counts_that_were_columns_are_kept(void **data)
+{
+    fixture_t *fixture = *data;
+    const int64_t id = insert(fixture, fixture->state, "a");
+    tseed_progress_t progress;
+    tseed_task_t *task;
+
+    execute(fixture, "ALTER TABLE task DROP COLUMN counts");
+    execute(fixture, "UPDATE task SET spared = 1, looked = 20, wrong = 3, shared = 4000000000000");
+    execute(fixture, "UPDATE meta SET value = 20 WHERE name = 'schema_version'");
+    tseed_state_close(fixture->state);
+    fixture->state = state_open(fixture);
+    assert_int_equal(tseed_state_task_get(fixture->state, &task, &progress, id, fixture->pool),
+                     APR_SUCCESS);
+    assert_int_equal(progress.spared, 1);
+    assert_int_equal(progress.looked, 20);
+    assert_int_equal(progress.wrong, 3);
+    assert_int_equal(progress.forgotten, 0);
+    assert_int_equal(progress.shared, INT64_C(4000000000000));
+}
+
 static void test_state_file__a_newer_schema_is_refused_and_left_alone(void **data)
 {
     fixture_t *fixture = *data;
@@ -475,6 +496,7 @@ int main(void)
         TEST(ids_go_on_when_all_files_are_gone),
         TEST(says_that_the_mark_cannot_be_read),
         TEST(ids_pass_the_mark),
+        TEST(counts_that_were_columns_are_kept),
         TEST(a_newer_schema_is_refused_and_left_alone),
         TEST(a_full_disk_is_told_apart_and_gets_over),
         TEST(says_what_is_wrong_with_driver_and_directory),
