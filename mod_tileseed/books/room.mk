@@ -13,8 +13,6 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_discover.h \
 	%D%/tseed_evict.c \
 	%D%/tseed_evict.h \
-	%D%/tseed_evict_plan.c \
-	%D%/tseed_evict_plan.h \
 	%D%/tseed_free_space.c \
 	%D%/tseed_free_space.h \
 	%D%/tseed_holds.c \

@@ -59,6 +59,16 @@ static void dismiss(tseed_background_t *background, tseed_run_t *run)
     apr_pool_destroy(run->pool);
 }
 
+static tseed_run_t *find(const tseed_background_t *background, const tseed_book_tileset_t *booked)
+{
+    tseed_run_t *run = background->runs->background;
+
+    while (run && run->booked != booked) {
+        run = run->next_run;
+    }
+    return run;
+}
+
 /* Makes room for one more. */
 static void limit_idle(tseed_background_t *background)
 {
@@ -76,19 +86,25 @@ static void limit_idle(tseed_background_t *background)
     }
 }
 
-static tseed_run_t *create(tseed_background_t *background, const tseed_names_t *names,
-                           tseed_book_tileset_t *booked)
+/* Finds the run of a tile set by these names, or makes it. */
+static tseed_run_t *get(tseed_background_t *background, const tseed_names_t *names,
+                        tseed_book_tileset_t *booked)
 {
     apr_pool_t *pool;
-    tseed_run_t *run;
+    tseed_run_t *run = find(background, booked);
     const tseed_subset_t *subset;
     tseed_shape_t shape;
 
+    if (run) {
+        run->used = tseed_clock_monotonic();
+        return run;
+    }
     limit_idle(background);
     apr_pool_create(&pool, background->context->pool);
     run = apr_pcalloc(pool, sizeof(*run));
     run->pool = pool;
     run->booked = booked;
+    run->used = tseed_clock_monotonic();
     tseed_tileset_find(&run->tileset, background->context->catalog, names, pool);
     run->task = task_of(&run->tileset, pool);
     run->is_background = 1;
@@ -131,7 +147,6 @@ apr_status_t tseed_background_get(tseed_run_t **found, tseed_background_t *backg
 {
     tseed_tileset_t tileset;
     tseed_book_tileset_t *booked;
-    tseed_run_t *run = background->runs->background;
     apr_status_t rv;
 
     *found = NULL;
@@ -140,32 +155,29 @@ apr_status_t tseed_background_get(tseed_run_t **found, tseed_background_t *backg
         return APR_NOTFOUND;
     }
     rv = find_booked(&booked, background, &tileset);
-    if (rv != APR_SUCCESS) {
-        return rv;
+    if (rv == APR_SUCCESS) {
+        *found = get(background, names, booked);
     }
-    while (run && run->booked != booked) {
-        run = run->next_run;
-    }
-    *found = run ? run : create(background, names, booked);
-    (*found)->used = tseed_clock_monotonic();
-    return APR_SUCCESS;
+    return rv;
 }
 
-tseed_run_t *tseed_background_of(tseed_background_t *background, const tseed_book_tileset_t *booked)
+tseed_run_t *tseed_background_of(tseed_background_t *background, tseed_book_tileset_t *booked)
 {
     const tseed_tileset_record_t *record = &booked->record;
-    const tseed_names_t names = {
-        record->layer, record->gridset, record->format,
-        tseed_parameters_load(record->parameters, background->context->scratch)};
-    tseed_run_t *run = background->runs->background;
+    apr_pool_t *scratch = background->context->scratch;
+    tseed_run_t *run = find(background, booked);
+    tseed_tileset_t tileset;
+    tseed_names_t names;
 
-    while (run && run->booked != booked) {
-        run = run->next_run;
+    if (run) {
+        return run;
     }
-    if (!run) {
-        tseed_background_get(&run, background, &names);
-    }
-    return run;
+    names = (tseed_names_t){record->layer, record->gridset, record->format,
+                            tseed_parameters_load(record->parameters, scratch)};
+    return tseed_tileset_find(&tileset, background->context->catalog, &names, scratch) ||
+                   tseed_tileset_print(&tileset, scratch) != record->print
+               ? NULL
+               : get(background, &names, booked);
 }
 
 int tseed_background_leave(tseed_background_t *background, tseed_run_t *run)
@@ -268,7 +280,7 @@ tseed_job_t *tseed_page_jobs_begin(tseed_page_jobs_t *page_jobs, const tseed_job
 
 tseed_job_t *tseed_page_jobs_begin_shared(tseed_page_jobs_t *page_jobs,
                                           const tseed_job_what_t *what,
-                                          const tseed_book_tileset_t *booked)
+                                          tseed_book_tileset_t *booked)
 {
     tseed_run_t *run = tseed_background_of(page_jobs->background, booked);
     tseed_job_t *job = run ? job_get(page_jobs, what, run, NULL) : NULL;

@@ -31,9 +31,8 @@ tseed_client_t *tseed_background_client(tseed_background_t *background);
 apr_status_t tseed_background_get(tseed_run_t **run, tseed_background_t *background,
                                   const tseed_names_t *names);
 
-/* Finds the run of a tile set in the book, or makes it; NULL: not now. */
-tseed_run_t *tseed_background_of(tseed_background_t *background,
-                                 const tseed_book_tileset_t *booked);
+/* Finds the run of a tile set in the book, or makes it; NULL: the tile set is not configured. */
+tseed_run_t *tseed_background_of(tseed_background_t *background, tseed_book_tileset_t *booked);
 
 /* Dismisses a run if nothing is under way in it. Returns whether it did. */
 int tseed_background_leave(tseed_background_t *background, tseed_run_t *run);
@@ -54,7 +53,7 @@ tseed_job_t *tseed_page_jobs_begin(tseed_page_jobs_t *page_jobs, const tseed_job
  * job can be begun now. */
 tseed_job_t *tseed_page_jobs_begin_shared(tseed_page_jobs_t *page_jobs,
                                           const tseed_job_what_t *what,
-                                          const tseed_book_tileset_t *booked);
+                                          tseed_book_tileset_t *booked);
 
 /* A client calls this first when it takes such a job. The client puts the job back afterwards. */
 void tseed_page_jobs_take(tseed_page_jobs_t *page_jobs, const tseed_job_t *job);

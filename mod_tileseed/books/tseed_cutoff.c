@@ -85,7 +85,7 @@ static void make_stale(const line_t *line, tseed_run_t *runs)
 
         for (; job; job = job->sibling) {
             if (has_something(job) && meets(line, &job->metatile.whole)) {
-                job->accounts.is_stale = tseed_job_leader(job)->accounts.is_stale = 1;
+                tseed_cutoff_doubt(job);
             }
         }
     }

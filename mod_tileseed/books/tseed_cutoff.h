@@ -54,4 +54,11 @@ int tseed_cutoff_has(const tseed_cutoff_t *cutoff, const char *tileset, const ts
 int64_t tseed_cutoff_bars(const tseed_cutoff_t *cutoff, const tseed_run_t *run,
                           const tseed_range_t *tiles);
 
+/* Makes the answer that a job has, or will have, one of before a line, or of before writes that
+ * have failed. */
+static inline void tseed_cutoff_doubt(tseed_job_t *job)
+{
+    job->accounts.is_stale = tseed_job_leader(job)->accounts.is_stale = 1;
+}
+
 #endif

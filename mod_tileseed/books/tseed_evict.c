@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A page is removed for one of two reasons. A write was refused and wants room at once; or
- * something is over its limit when the periodic clean-up is due. The cleaner judges whether pages
- * may go now. The plan says which account needs room, and which page is next. The removal of a page
- * is a job of its tile set's background run, so it is marked, exclusive and booked like all other
- * work. Up to maxConcurrentCleanUps removals go on at once. Those in a store that hangs do not
- * count, and no other is begun there. */
+ * something is over its limit when the periodic clean-up is due. The cleaner says which accounts
+ * are over their limits, and whether pages may go now; the book says which pages are used least.
+ * The removal of a page is a job of its tile set's background run, so it is marked, exclusive and
+ * booked like all other work. Up to maxConcurrentCleanUps removals go on at once. Those in a store
+ * that hangs do not count, and no other is begun there. */
 #include "books/tseed_evict.h"
 
 #include <apr_strings.h>
@@ -15,19 +15,27 @@
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
 #include "board/tseed_counters.h"
-#include "books/tseed_evict_plan.h"
 #include "state/tseed_books.h"
 
 #define RETRY         (10 * APR_USEC_PER_SEC)
 #define SAY_EVERY     (60 * APR_USEC_PER_SEC)
 #define BREAK         (60 * APR_USEC_PER_SEC) /* without removals: then another clean-up begins */
 #define LOOK_AGAIN    (APR_USEC_PER_SEC / 50)
+#define VICTIMS       64               /* chosen at once: each question goes over all pages */
 #define LEAVERS       8                /* pages at once, at most */
 #define LEAVERS_AGAIN APR_USEC_PER_SEC /* when jobs hold the pages that are left */
 
 struct tseed_evict_t {
     tseed_evict_uses_t uses;
-    tseed_evict_plan_t *plan;
+    /* what goes next */
+    int is_cleaning;                  /* the periodic clean-up goes on */
+    unsigned skip;                    /* its duties for which no page may go */
+    int leaving;                      /* pages that are being removed, */
+    tseed_amount_t amount;            /* and what they hold */
+    tseed_book_page_t found[VICTIMS]; /* victims that the book has chosen */
+    size_t next, count;               /* of `found` */
+    const tseed_account_t *found_for;
+    /* when */
     int is_known;             /* all that was there at the start is booked */
     apr_time_t not_before;    /* monotonic */
     apr_time_t leavers_after; /* monotonic: no page of a tile set that leaves goes before */
@@ -112,6 +120,87 @@ apr_status_t tseed_evict_hear(tseed_evict_t *evict)
     return rv;
 }
 
+/* ---- duties and victims ---- */
+
+/* It goes on until nothing is over its limit, or nothing more may go. */
+static void clean_up(tseed_evict_t *evict)
+{
+    evict->is_cleaning = 1;
+    evict->skip = 0;
+}
+
+/* Whether what is leaving already is enough. */
+static int is_covered(const tseed_evict_t *evict, const tseed_duty_t *duty)
+{
+    return evict->leaving > 0 && duty->excess.bytes <= evict->amount.bytes &&
+           duty->excess.files <= evict->amount.files;
+}
+
+/* Sets which account is to get room: that of a refused write (NULL: no write was refused) before
+ * those of the clean-up. Returns 0 when there is none, or when the pages that are being removed are
+ * enough. */
+static int choose_duty(tseed_duty_t *duty, tseed_evict_t *evict, const tseed_want_t *want)
+{
+    const tseed_cleaner_t *cleaner = evict->uses.cache->cleaner;
+
+    if (want && evict->leaving > 0 &&
+        tseed_quota_wait_has_room(want->account, want->amount, evict->amount)) {
+        return 0;
+    }
+    if (want) {
+        *duty = (tseed_duty_t){.account = want->account,
+                               .policy = tseed_cleaner_policy(cleaner, want->account)};
+        return 1;
+    }
+    evict->is_cleaning = evict->is_cleaning && tseed_cleaner_next(cleaner, duty, evict->skip);
+    return evict->is_cleaning && !is_covered(evict, duty);
+}
+
+/* How many victims to choose at once. A page that becomes a better victim later is not among them,
+ * so they must be a small part of all pages. */
+static size_t portion_of(const tseed_book_t *book)
+{
+    const int64_t pages = tseed_book_pages(book);
+
+    return pages < VICTIMS * VICTIMS ? (size_t)(1 + pages / VICTIMS) : VICTIMS;
+}
+
+/* Takes the next chosen page that may still go. Returns 0 when there is none. */
+static int next_found(tseed_book_page_t *victim, tseed_evict_t *evict)
+{
+    while (evict->next < evict->count) {
+        *victim = evict->found[evict->next++];
+        if (tseed_book_is_victim(evict->uses.cache->book, victim)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The next page to go for a duty. Returns 0 when no page may go. */
+static int choose_victim(tseed_book_page_t *victim, tseed_evict_t *evict, const tseed_duty_t *duty)
+{
+    tseed_book_t *book = evict->uses.cache->book;
+
+    if (evict->found_for == duty->account && next_found(victim, evict)) {
+        return 1;
+    }
+    evict->found_for = duty->account;
+    evict->next = 0;
+    evict->count =
+        tseed_book_victims(evict->found, portion_of(book), book, duty->account, duty->policy);
+    return next_found(victim, evict);
+}
+
+/* A removal begins, `sign` 1, or is over, -1, whether it has removed the page or not: what the page
+ * held when it began. */
+static void count_leaving(tseed_evict_t *evict, int sign, const tseed_effect_t *held)
+{
+    evict->leaving += sign;
+    evict->amount.bytes += sign * held->allocated;
+    evict->amount.files += sign * held->files;
+}
+
 /* ---- removals ---- */
 
 static tseed_moment_t moment(void)
@@ -129,7 +218,7 @@ static int next_duty(tseed_duty_t *duty, tseed_evict_t *evict)
         tseed_quota_wait_wake(evict->uses.quota_wait);
         want = NULL;
     }
-    return tseed_evict_plan_duty(duty, evict->plan, want);
+    return choose_duty(duty, evict, want);
 }
 
 /* Why nothing may go; NULL: pages may go now. */
@@ -196,12 +285,12 @@ static int begin_removal(tseed_evict_t *evict, const tseed_duty_t *duty)
 {
     tseed_book_page_t victim;
 
-    if (!tseed_evict_plan_victim(&victim, evict->plan, duty) || !remove_page(evict, &victim)) {
+    if (!choose_victim(&victim, evict, duty) || !remove_page(evict, &victim)) {
         return 0;
     }
     say_removal(&victim);
     evict->stuck_since = 0;
-    tseed_evict_plan_begin(evict->plan, &victim.usage);
+    count_leaving(evict, 1, &victim.usage);
     return 1;
 }
 
@@ -210,7 +299,7 @@ static void remove_leavers(tseed_evict_t *evict)
 {
     tseed_book_page_t leavers[LEAVERS];
     const int workers = tseed_cleaner_workers(evict->uses.cache->cleaner);
-    const int idle = workers - tseed_evict_plan_leaving(evict->plan);
+    const int idle = workers - evict->leaving;
     const size_t most = idle < LEAVERS ? (size_t)(idle > 0 ? idle : 0) : LEAVERS;
     const apr_time_t now = tseed_clock_monotonic();
     size_t count;
@@ -221,7 +310,7 @@ static void remove_leavers(tseed_evict_t *evict)
     count = tseed_book_leavers(leavers, most, evict->uses.cache->book);
     evict->leavers_after = count < most ? now + LEAVERS_AGAIN : 0;
     for (size_t i = 0; i < count && remove_page(evict, &leavers[i]); i++) {
-        tseed_evict_plan_begin(evict->plan, &leavers[i].usage);
+        count_leaving(evict, 1, &leavers[i].usage);
     }
 }
 
@@ -229,7 +318,7 @@ static void remove_leavers(tseed_evict_t *evict)
  * after a while, as each look goes over all pages. */
 static int may_come(tseed_evict_t *evict)
 {
-    const int is_leaving = tseed_evict_plan_leaving(evict->plan) > 0;
+    const int is_leaving = evict->leaving > 0;
     const apr_time_t now = tseed_clock_monotonic();
 
     if (!is_leaving && !tseed_book_has_pins(evict->uses.cache->book)) {
@@ -249,7 +338,7 @@ static void give_up(tseed_evict_t *evict, const tseed_duty_t *duty)
 
     evict->stuck_since = 0;
     if (!want) {
-        tseed_evict_plan_skip(evict->plan, duty);
+        evict->skip = duty->number + 1; /* past its account and those before */
     } else if (tseed_quota_wait_has_room(want->account, want->least, (tseed_amount_t){0, 0})) {
         tseed_quota_wait_wake(quota_wait);
     } else {
@@ -325,7 +414,7 @@ static void removed(tseed_evict_t *evict, tseed_job_t *job)
     tseed_effect_t difference;
 
     if (!job->accounts.is_overdue) {
-        tseed_evict_plan_end(evict->plan, &job->expected);
+        count_leaving(evict, -1, &job->expected);
     }
     if (!job->run->booked->is_leaving) { /* a tile set that leaves goes for no quota */
         remember(evict, job);
@@ -366,8 +455,7 @@ static void feed(void *module)
         return;
     }
     remove_leavers(evict);
-    while (tseed_evict_plan_leaving(evict->plan) <
-           tseed_cleaner_workers(evict->uses.cache->cleaner)) {
+    while (evict->leaving < tseed_cleaner_workers(evict->uses.cache->cleaner)) {
         if (!next_duty(&duty, evict) || !may_remove(evict)) {
             evict->stuck_since = 0;
             return;
@@ -398,7 +486,7 @@ static void pass_over(tseed_evict_t *evict, const tseed_run_t *run, apr_time_t n
 
     for (tseed_job_t *job = run->jobs; job; job = job->sibling) {
         if (job->request.stage == TSEED_STAGE_REMOVE && !job->accounts.is_overdue) {
-            tseed_evict_plan_end(evict->plan, &job->expected);
+            count_leaving(evict, -1, &job->expected);
             tseed_page_jobs_pass_over(evict->uses.page_jobs, job);
         }
     }
@@ -426,7 +514,7 @@ static void tick(void *module, apr_time_t now)
         }
     }
     if (tseed_cleaner_due(cache->cleaner, moment())) {
-        tseed_evict_plan_clean_up(evict->plan);
+        clean_up(evict);
     }
     say_removed(evict);
 }
@@ -436,7 +524,6 @@ tseed_evict_t *tseed_evict_create(const tseed_evict_uses_t *uses)
     tseed_evict_t *evict = apr_pcalloc(uses->context->pool, sizeof(*evict));
 
     evict->uses = *uses;
-    evict->plan = tseed_evict_plan_create(uses->cache, uses->context->pool);
     evict->client =
         (tseed_client_t){.module = evict, .feed = feed, .take = take, .tick = tick, .due = due};
     return evict;

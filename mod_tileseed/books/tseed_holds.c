@@ -19,6 +19,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "board/tseed_hits.h"
+#include "books/tseed_cutoff.h"
 
 #define SWEEP_EVERY 30 /* ticks */
 
@@ -280,7 +281,7 @@ static void doubt_jobs(tseed_run_t *runs, const tseed_book_tileset_t *booked)
         for (; job; job = job->sibling) {
             if (job->request.stage == TSEED_STAGE_CUT &&
                 (job->accounts.at_work || tseed_job_written(job) > 0)) {
-                job->accounts.is_stale = tseed_job_leader(job)->accounts.is_stale = 1;
+                tseed_cutoff_doubt(job);
             }
         }
     }

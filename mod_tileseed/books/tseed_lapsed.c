@@ -38,6 +38,7 @@ typedef enum { REMOVAL_WAITS, REMOVAL_AT_WORK, REMOVAL_DONE } removal_state_t;
 /* A tile set whose tiles are being removed. Owned by its thread while one is at work; in a pool of
  * its own. */
 typedef struct removal_t {
+    tseed_mailbox_t *mailbox;
     tseed_letter_t letter;
     apr_pool_t *pool;
     const tseed_catalog_t *catalog;
@@ -263,7 +264,7 @@ static void *removal_thread(void *data)
         removal->obstacle = apr_pstrdup(removal->pool, obstacle);
     }
     apr_pool_destroy(pool);
-    tseed_mailbox_put(removal->letter.about, &removal->letter);
+    tseed_mailbox_put(removal->mailbox, &removal->letter);
     return NULL;
 }
 
@@ -344,8 +345,8 @@ static removal_t *removal_create(tseed_lapsed_t *lapsed, const tseed_tileset_rec
     removal->pool = pool;
     removal->catalog = lapsed->context->catalog;
     removal->number = record.id;
-    removal->letter =
-        (tseed_letter_t){.take = letter_take, .module = removal, .about = lapsed->context->mailbox};
+    removal->mailbox = lapsed->context->mailbox;
+    removal->letter = (tseed_letter_t){.take = letter_take, .module = removal};
     removal->next = lapsed->removals;
     return lapsed->removals = removal;
 }

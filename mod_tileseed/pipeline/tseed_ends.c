@@ -404,8 +404,7 @@ static void note_refusal(const tseed_job_t *job, apr_time_t now)
     }
     if (is_paused(job)) {
         note_pause(refused, &job->request.transfer, now);
-    } else if (job->request.transfer.result == TSEED_FETCH_OK ||
-               job->request.transfer.result == TSEED_FETCH_UNCHANGED ||
+    } else if (tseed_transfer_is_good(&job->request.transfer) ||
                (refused->count > 0 && refused->what == TSEED_REFUSES_NOTHING)) {
         *refused = (tseed_refused_t){0};
     } else if (what != TSEED_REFUSES_NOTHING) {
@@ -423,8 +422,7 @@ static void hear(void *module, const tseed_job_t *leader)
 {
     const tseed_transfer_t *transfer = &leader->request.transfer;
     tseed_run_t *run = leader->run;
-    const int is_good =
-        transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED;
+    const int is_good = tseed_transfer_is_good(transfer);
 
     (void)module;
     note_refusal(leader, tseed_clock_monotonic());

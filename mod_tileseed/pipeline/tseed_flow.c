@@ -26,13 +26,10 @@ struct tseed_flow_t {
 
 static tseed_verdict_t judge_answer(const tseed_job_t *job)
 {
-    const tseed_fetch_result_t result = job->request.transfer.result;
-
-    if (job->accounts.is_stale || result == TSEED_FETCH_CANCELLED) {
+    if (job->accounts.is_stale || job->request.transfer.result == TSEED_FETCH_CANCELLED) {
         return TSEED_FLOW_ANEW;
     }
-    return result == TSEED_FETCH_OK || result == TSEED_FETCH_UNCHANGED ? TSEED_FLOW_ON
-                                                                       : TSEED_FLOW_FAILED;
+    return tseed_transfer_is_good(&job->request.transfer) ? TSEED_FLOW_ON : TSEED_FLOW_FAILED;
 }
 
 /* A look asks the upstream even where all tiles are there. */

@@ -101,10 +101,11 @@ typedef enum { TSEED_REASON_LIST(TSEED_REASON_CODE) TSEED_REASONS } tseed_reason
 #define TSEED_WINDOW      4096
 #define TSEED_REASON_SIZE 240
 
-/* The counts of a task that documents tell, in their order: the member of tseed_progress_t, the name
- * of a constant, the name on the wire, whether it counts tiles that are processed, and where the
- * database has it: in a COLUMN of the member's name, which statements may ask for, or in one TEXT
- * with others. A count is one line here. The first ones are what became of a tile, for the metrics.
+/* The counts of a task that documents tell, in their order: the member of tseed_progress_t, the
+ * name of a constant, the name on the wire, whether it counts tiles that are processed, and where
+ * the database has it: in a COLUMN of the member's name, which statements may ask for, or in one
+ * TEXT with others. A count is one line here. The first ones are what became of a tile, for the
+ * metrics.
  *
  *      made, skipped, removed, failed    tiles
  *      unchanged                         those of the skipped whose answer was as before

@@ -303,11 +303,6 @@ static void trim(tseed_sharing_t *sharing)
     }
 }
 
-static int is_good(const tseed_transfer_t *transfer)
-{
-    return transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED;
-}
-
 void tseed_sharing_arrive(tseed_sharing_t *sharing, const tseed_job_t *leader)
 {
     tseed_shared_request_t *request = sharing->requests;
@@ -322,9 +317,11 @@ void tseed_sharing_arrive(tseed_sharing_t *sharing, const tseed_job_t *leader)
     request->leader = NULL;
     while ((job = tseed_queue_take(&request->followers))) {
         give(sharing, job,
-             is_good(&leader->request.transfer) ? &leader->request.transfer : &cancelled);
+             tseed_transfer_is_good(&leader->request.transfer) ? &leader->request.transfer
+                                                               : &cancelled);
     }
-    if (request->partners > 0 && !request->is_closed && is_good(&leader->request.transfer)) {
+    if (request->partners > 0 && !request->is_closed &&
+        tseed_transfer_is_good(&leader->request.transfer)) {
         tseed_jobs_copy_answer(&request->answer, &leader->request.transfer);
         trim(sharing);
     } else {

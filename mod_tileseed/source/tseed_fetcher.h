@@ -126,6 +126,12 @@ typedef struct tseed_transfer_t {
     } letter;              /* what the transfer says while it is a letter */
 } tseed_transfer_t;
 
+/* Whether a transfer gave a picture, or says that the one of before is as it was. */
+static inline int tseed_transfer_is_good(const tseed_transfer_t *transfer)
+{
+    return transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED;
+}
+
 /* The words of an answer whose Content-Type is a picture and whose body is text: one line, without
  * secrets. "" when the body is no text, or came from another origin. In `pool`. */
 const char *tseed_transfer_words(const tseed_transfer_t *transfer, apr_pool_t *pool);

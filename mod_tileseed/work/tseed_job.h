@@ -249,12 +249,6 @@ static inline tseed_job_t *tseed_job_leader(tseed_job_t *job)
     return job->savings.leader ? job->savings.leader : job;
 }
 
-/* Whether a job is joined with others. */
-static inline int tseed_job_is_joined(const tseed_job_t *job)
-{
-    return job->savings.leader || job->savings.joined;
-}
-
 /* Whether `other`, a job under way in the same tiles, keeps `job` from being given to a worker.
  * Only one kind of work goes on in a tile at a time. Two removals go on together only if neither
  * removes everything. A CUT also lets jobs go first that wait to remove tiles or to count shared

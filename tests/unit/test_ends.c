@@ -322,7 +322,7 @@ static void test_ends__a_request_for_several_metatiles_comes_back_in_parts(void 
     feed_at(first->request.due);
     assert_ptr_equal(tseed_queue_take(&run.wanted), first);
     assert_ptr_equal(tseed_queue_take(&run.wanted), second);
-    assert_false(tseed_job_is_joined(first) || tseed_job_is_joined(second));
+    assert_true(!first->savings.joined && !second->savings.joined && !second->savings.leader);
     assert_int_equal(first->request.attempts + second->request.attempts, 0);
     assert_int_equal(first->savings.step, -1);
     assert_int_equal(first->request.first_failed,

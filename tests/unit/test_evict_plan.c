@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The plan of evictions: what goes first, what is spared, how much goes. Each page holds one tile
- * of 1 MiB. */
+/* What the eviction removes: what goes first, what is spared, how much goes. Each page holds one
+ * tile of 1 MiB. The source is included: what is chosen is nobody else's matter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include <apr_general.h>
 
-#include "books/tseed_evict_plan.h"
+#include "books/tseed_evict.c"
 
 #define NOW INT64_C(1790000000)
 #define MIB (INT64_C(1) << 20)
@@ -21,7 +21,7 @@ static apr_pool_t *pool;
 static tseed_settings_t settings;
 static tseed_quota_config_t config;
 static tseed_cache_t cache;
-static tseed_evict_plan_t *plan;
+static tseed_evict_t evict;
 static tseed_book_tileset_t *roads, *rivers; /* of a layer each, in one store */
 
 static tseed_book_tileset_t *enter(int64_t id, const char *layer)
@@ -56,7 +56,7 @@ static int setup(void **state)
     roads = enter(1, "roads");
     rivers = enter(2, "rivers");
     tseed_cleaner_configure(cache.cleaner, &config, 1);
-    plan = tseed_evict_plan_create(&cache, pool);
+    evict = (tseed_evict_t){.uses.cache = &cache};
     return 0;
 }
 
@@ -124,7 +124,7 @@ static void assert_duty(const tseed_account_t *account, const tseed_want_t *want
 {
     tseed_duty_t duty;
 
-    assert_true(tseed_evict_plan_duty(&duty, plan, want));
+    assert_true(choose_duty(&duty, &evict, want));
     assert_ptr_equal(duty.account, account);
 }
 
@@ -132,7 +132,7 @@ static void assert_no_duty(const tseed_want_t *want)
 {
     tseed_duty_t duty;
 
-    assert_false(tseed_evict_plan_duty(&duty, plan, want));
+    assert_false(choose_duty(&duty, &evict, want));
 }
 
 static tseed_duty_t duty_of(tseed_account_t *account)
@@ -145,7 +145,7 @@ static void assert_victim(tseed_book_tileset_t *booked, int64_t x)
     const tseed_duty_t duty = duty_of(booked->chain.layer);
     tseed_book_page_t victim;
 
-    assert_true(tseed_evict_plan_victim(&victim, plan, &duty));
+    assert_true(choose_victim(&victim, &evict, &duty));
     assert_ptr_equal(victim.booked, booked);
     assert_int_equal(victim.page.x, x);
 }
@@ -155,31 +155,31 @@ static void assert_no_victim(const tseed_book_tileset_t *booked)
     const tseed_duty_t duty = duty_of(booked->chain.layer);
     tseed_book_page_t victim;
 
-    assert_false(tseed_evict_plan_victim(&victim, plan, &duty));
+    assert_false(choose_victim(&victim, &evict, &duty));
 }
 
 /* ---- what goes first ---- */
 
-static void test_evict_plan__nothing_goes_while_all_limits_hold(void **state)
+static void test_evict__nothing_goes_while_all_limits_hold(void **state)
 {
     (void)state;
     limit_layer("roads", 5);
     fill(roads, 5);
-    tseed_evict_plan_clean_up(plan);
+    clean_up(&evict);
     assert_no_duty(NULL);
 }
 
-static void test_evict_plan__a_limit_waits_for_the_clean_up(void **state)
+static void test_evict__a_limit_waits_for_the_clean_up(void **state)
 {
     (void)state;
     limit_layer("roads", 2);
     fill(roads, 5);
     assert_no_duty(NULL);
-    tseed_evict_plan_clean_up(plan);
+    clean_up(&evict);
     assert_duty(roads->chain.layer, NULL);
 }
 
-static void test_evict_plan__a_refused_write_goes_before_the_clean_up(void **state)
+static void test_evict__a_refused_write_goes_before_the_clean_up(void **state)
 {
     const tseed_want_t want = {rivers->chain.layer, {MIB, 1}, {MIB, 1}};
 
@@ -188,12 +188,12 @@ static void test_evict_plan__a_refused_write_goes_before_the_clean_up(void **sta
     limit_layer("rivers", 3);
     fill(roads, 5);
     fill(rivers, 3);
-    tseed_evict_plan_clean_up(plan);
+    clean_up(&evict);
     assert_duty(rivers->chain.layer, &want);
     assert_duty(roads->chain.layer, NULL);
 }
 
-static void test_evict_plan__a_refused_write_needs_no_clean_up(void **state)
+static void test_evict__a_refused_write_needs_no_clean_up(void **state)
 {
     const tseed_want_t want = {rivers->chain.layer, {MIB, 1}, {MIB, 1}};
 
@@ -203,7 +203,7 @@ static void test_evict_plan__a_refused_write_needs_no_clean_up(void **state)
     assert_duty(rivers->chain.layer, &want);
 }
 
-static void test_evict_plan__the_page_not_used_for_longest_goes_first(void **state)
+static void test_evict__the_page_not_used_for_longest_goes_first(void **state)
 {
     (void)state;
     fill(roads, 4);
@@ -219,7 +219,7 @@ static void test_evict_plan__the_page_not_used_for_longest_goes_first(void **sta
 
 /* ---- what is spared ---- */
 
-static void test_evict_plan__a_page_in_use_is_spared(void **state)
+static void test_evict__a_page_in_use_is_spared(void **state)
 {
     (void)state;
     fill(roads, 3);
@@ -229,7 +229,7 @@ static void test_evict_plan__a_page_in_use_is_spared(void **state)
     assert_victim(roads, 2);
 }
 
-static void test_evict_plan__a_tile_set_that_resists_is_spared(void **state)
+static void test_evict__a_tile_set_that_resists_is_spared(void **state)
 {
     (void)state;
     fill(roads, 3);
@@ -240,7 +240,7 @@ static void test_evict_plan__a_tile_set_that_resists_is_spared(void **state)
 }
 
 /* Of 64 pages the book chooses two at once. */
-static void test_evict_plan__a_page_that_was_chosen_and_then_read_is_spared(void **state)
+static void test_evict__a_page_that_was_chosen_and_then_read_is_spared(void **state)
 {
     (void)state;
     fill(roads, 64);
@@ -251,7 +251,7 @@ static void test_evict_plan__a_page_that_was_chosen_and_then_read_is_spared(void
     unpin(roads, 63);
 }
 
-static void test_evict_plan__what_was_chosen_for_one_layer_goes_for_no_other(void **state)
+static void test_evict__what_was_chosen_for_one_layer_goes_for_no_other(void **state)
 {
     (void)state;
     fill(roads, 64);
@@ -260,7 +260,7 @@ static void test_evict_plan__what_was_chosen_for_one_layer_goes_for_no_other(voi
     assert_victim(rivers, 1);
 }
 
-static void test_evict_plan__where_nothing_may_go_others_have_their_turn(void **state)
+static void test_evict__where_nothing_may_go_others_have_their_turn(void **state)
 {
     tseed_duty_t duty;
 
@@ -269,49 +269,49 @@ static void test_evict_plan__where_nothing_may_go_others_have_their_turn(void **
     limit_layer("rivers", 1);
     fill(roads, 2);
     fill(rivers, 2);
-    tseed_evict_plan_clean_up(plan);
-    assert_true(tseed_evict_plan_duty(&duty, plan, NULL));
+    clean_up(&evict);
+    assert_true(choose_duty(&duty, &evict, NULL));
     assert_ptr_equal(duty.account, roads->chain.layer);
-    tseed_evict_plan_skip(plan, &duty);
-    assert_true(tseed_evict_plan_duty(&duty, plan, NULL));
+    evict.skip = duty.number + 1;
+    assert_true(choose_duty(&duty, &evict, NULL));
     assert_ptr_equal(duty.account, rivers->chain.layer);
-    tseed_evict_plan_skip(plan, &duty);
+    evict.skip = duty.number + 1;
     assert_no_duty(NULL);
-    tseed_evict_plan_clean_up(plan);
+    clean_up(&evict);
     assert_duty(roads->chain.layer, NULL);
 }
 
 /* ---- how much ---- */
 
-static void test_evict_plan__no_more_goes_than_is_over_the_limit(void **state)
+static void test_evict__no_more_goes_than_is_over_the_limit(void **state)
 {
     (void)state;
     limit_layer("roads", 2);
     fill(roads, 5);
-    tseed_evict_plan_clean_up(plan);
+    clean_up(&evict);
     for (int leaving = 0; leaving < 3; leaving++) {
-        assert_int_equal(tseed_evict_plan_leaving(plan), leaving);
+        assert_int_equal(evict.leaving, leaving);
         assert_duty(roads->chain.layer, NULL);
-        tseed_evict_plan_begin(plan, &tile);
+        count_leaving(&evict, 1, &tile);
     }
     assert_no_duty(NULL);
 }
 
-static void test_evict_plan__a_page_that_could_not_go_makes_no_room(void **state)
+static void test_evict__a_page_that_could_not_go_makes_no_room(void **state)
 {
     (void)state;
     limit_layer("roads", 4);
     fill(roads, 6);
-    tseed_evict_plan_clean_up(plan);
-    tseed_evict_plan_begin(plan, &tile);
-    tseed_evict_plan_begin(plan, &tile);
+    clean_up(&evict);
+    count_leaving(&evict, 1, &tile);
+    count_leaving(&evict, 1, &tile);
     assert_no_duty(NULL);
-    tseed_evict_plan_end(plan, &tile);
+    count_leaving(&evict, -1, &tile);
     assert_duty(roads->chain.layer, NULL);
 }
 
 /* 3 MiB of 5 are used when a write of 4 MiB is refused: 2 MiB must go. */
-static void test_evict_plan__no_more_goes_than_a_refused_write_wants(void **state)
+static void test_evict__no_more_goes_than_a_refused_write_wants(void **state)
 {
     const tseed_want_t want = {roads->chain.layer, {4 * MIB, 4}, {MIB, 1}};
 
@@ -319,13 +319,13 @@ static void test_evict_plan__no_more_goes_than_a_refused_write_wants(void **stat
     limit_layer("roads", 5);
     fill(roads, 3);
     assert_duty(roads->chain.layer, &want);
-    tseed_evict_plan_begin(plan, &tile);
+    count_leaving(&evict, 1, &tile);
     assert_duty(roads->chain.layer, &want);
-    tseed_evict_plan_begin(plan, &tile);
+    count_leaving(&evict, 1, &tile);
     assert_no_duty(&want);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_evict_plan__##name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_evict__##name, setup, teardown)
 
 int main(void)
 {
