@@ -249,7 +249,7 @@ static void ask_upstream(tseed_flow_t *flow, tseed_job_t *job)
 void tseed_flow_get(tseed_flow_t *flow, tseed_job_t *job)
 {
     begin_get(tseed_join_chain(job));
-    if (tseed_savings_derives(job)) {
+    if (tseed_savings_draws(flow->uses.savings, job)) {
         tseed_savings_derive(flow->uses.savings, job);
         job->request.transfer.upstream = job->run->tileset.layer->source.addresses[0].upstream;
         job->run->deriving++;
@@ -564,7 +564,7 @@ static void worked(tseed_flow_t *flow, tseed_job_t *leader)
     piles_t piles = {.coming = tseed_join_count(leader), .keeper = keep_answer(leader)};
     const int was_joined = piles.coming > 1;
 
-    if (!tseed_savings_derives(leader)) {
+    if (!tseed_job_is_drawn(leader)) {
         tseed_health_take(flow->uses.health, leader, tseed_clock_monotonic());
     }
     take_in(flow, leader);

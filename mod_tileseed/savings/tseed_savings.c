@@ -3,6 +3,7 @@
 /* The door of the savings. What belongs to derived metatiles stands here. */
 #include "savings/tseed_savings.h"
 
+#include "savings/tseed_derived.h"
 #include "savings/tseed_prune.h"
 #include "savings/tseed_sharing.h"
 #include "savings/tseed_sizing.h"
@@ -165,9 +166,12 @@ int tseed_savings_ask(tseed_savings_t *savings, tseed_job_t *leader, int address
     return is_shared;
 }
 
-int tseed_savings_derives(const tseed_job_t *job)
+/* A saving that draws for itself is asked here. */
+int tseed_savings_draws(tseed_savings_t *savings, tseed_job_t *job)
 {
-    return tseed_run_derives(job->run, job->metatile.whole.z);
+    (void)savings;
+    job->savings.draw = tseed_derived_draw(job);
+    return tseed_job_is_drawn(job);
 }
 
 void tseed_savings_derive(tseed_savings_t *savings, tseed_job_t *job)
@@ -180,7 +184,7 @@ tseed_shared_request_t *tseed_savings_partner(tseed_savings_t *savings, tseed_jo
 {
     tseed_range_t asked = leader->savings.asked;
     tseed_shared_request_t *request =
-        tseed_savings_derives(leader) &&
+        tseed_savings_draws(savings, leader) &&
                 tseed_together_how(TSEED_SHARED, TSEED_DERIVED) != TSEED_BOTH
             ? NULL
             : tseed_sharing_find(savings->sharing, leader, &asked, address);

@@ -5,7 +5,7 @@
  *      joined      neighbouring metatiles of a run come with one request     tseed_sizing, _join
  *      pruned      below metatiles of one colour nothing is asked for        tseed_prune
  *      shared      runs that need the same pictures ask for them once        tseed_sharing
- *      derived     tiles are made of the tiles below them
+ *      derived     tiles are made of the tiles below them                    tseed_derived
  *      unchanged   an answer of before is recognised, or not sent again      books/tseed_origins
  *
  * A job's way passes the door at four places:
@@ -106,8 +106,9 @@ void tseed_savings_join(tseed_savings_t *savings, tseed_job_t *list, tseed_cell_
  * whether other runs may take the answer. */
 int tseed_savings_ask(tseed_savings_t *savings, tseed_job_t *leader, int address);
 
-/* Whether a job is about a derived metatile: DERIVE stands for FETCH. */
-int tseed_savings_derives(const tseed_job_t *job);
+/* Decides what the picture of a job that is to be fetched is made of. Returns whether of other
+ * tiles: DERIVE stands for FETCH. */
+int tseed_savings_draws(tseed_savings_t *savings, tseed_job_t *job);
 
 /* Prepares a job for DERIVE: it expects no answer, and knows what the tiles are made of. */
 void tseed_savings_derive(tseed_savings_t *savings, tseed_job_t *job);

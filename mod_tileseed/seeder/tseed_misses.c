@@ -42,7 +42,7 @@ static tseed_reply_t busy(const char *cause)
 static int32_t upstream_ms(const tseed_job_t *job)
 {
     const apr_interval_time_t took =
-        tseed_savings_derives(job) ? job->result.drawn.took : job->request.transfer.took;
+        tseed_job_is_drawn(job) ? job->result.drawn.took : job->request.transfer.took;
 
     return (int32_t)apr_time_as_msec(took + APR_USEC_PER_SEC / 1000 - 1);
 }
@@ -228,7 +228,7 @@ static void get(tseed_misses_t *misses, tseed_job_t *job)
         finish(misses, job, TSEED_MISS_BUSY, NULL);
         return;
     }
-    if (!tseed_savings_derives(job)) {
+    if (!tseed_savings_draws(misses->uses.savings, job)) {
         obstacle = obstacle_of(misses, job);
     }
     if (obstacle) {

@@ -192,6 +192,11 @@ typedef struct {
     char condition[TSEED_CONDITION_SIZE];
 } tseed_job_accounts_t;
 
+/* Draws a wanted tile of a job from other tiles, see work/tseed_job_derive.h. Returns 0 when the
+ * tile can't be made, or the job can't go on. A worker. */
+struct tseed_derive_t;
+typedef int tseed_draw_t(struct tseed_derive_t *derive, const tseed_tile_t *tile);
+
 /* What spares requests: savings/ writes this. */
 typedef struct {
     struct tseed_job_t *leader; /* of joined jobs; NULL: the job itself */
@@ -204,6 +209,7 @@ typedef struct {
     const tseed_shade_t *shade; /* the colour it is taken to be of, see savings/; NULL: none */
     int is_made_of_shade;       /* CUT makes its tiles of that, and needs no answer; else CUT looks
                                  * whether they are of that colour, and stores them if not */
+    tseed_draw_t *draw; /* DERIVE stands for FETCH, and makes each tile by this; NULL: FETCH */
 } tseed_job_savings_t;
 
 /* What a job is made for. */
@@ -242,6 +248,12 @@ typedef struct tseed_job_t {
     struct tseed_job_t *next;    /* in a queue */
     struct tseed_job_t *sibling; /* in its run's list of jobs under way */
 } tseed_job_t;
+
+/* Whether the job's picture is made of other tiles. */
+static inline int tseed_job_is_drawn(const tseed_job_t *job)
+{
+    return job->savings.draw != NULL;
+}
 
 /* The job that has the answer. */
 static inline tseed_job_t *tseed_job_leader(tseed_job_t *job)

@@ -21,15 +21,10 @@ static void bad_answer(tseed_job_t *job, const char *cause)
     tseed_text_fit(job->result.cause, sizeof(job->result.cause), cause);
 }
 
-static int is_derived(const tseed_job_t *job)
-{
-    return tseed_run_derives(job->run, job->metatile.whole.z);
-}
-
 /* How the tiles are found that another host has cut; NULL: none has. */
 static const tseed_packed_t *packed_of(tseed_job_t *job)
 {
-    return is_derived(job) ? NULL : tseed_job_leader(job)->request.transfer.packed;
+    return tseed_job_is_drawn(job) ? NULL : tseed_job_leader(job)->request.transfer.packed;
 }
 
 tseed_region_t tseed_job_region(const tseed_tileset_t *tileset, const tseed_range_t *asked,
@@ -49,7 +44,7 @@ tseed_region_t tseed_job_region(const tseed_tileset_t *tileset, const tseed_rang
 
 static tseed_region_t region_of(tseed_job_t *job, const tseed_tile_t *tile)
 {
-    return is_derived(job)
+    return tseed_job_is_drawn(job)
                ? tseed_job_derived_region(job, tile)
                : tseed_job_region(&job->run->tileset, &tseed_job_leader(job)->savings.asked,
                                   job->run->task->gutter, tile->x, tile->y);
@@ -188,7 +183,7 @@ static uint64_t digest_of(tseed_job_t *job)
     const tseed_transfer_t *transfer = &tseed_job_leader(job)->request.transfer;
     uint64_t digest = 0;
 
-    if (is_derived(job)) {
+    if (tseed_job_is_drawn(job)) {
         digest = job->result.below;
     } else if (transfer->packed) {
         transfer->packed->digest_of(&digest, transfer->body, transfer->length, job->accounts.seed);
@@ -267,7 +262,7 @@ static const char *open_answer(tseed_cutter_t *cutter, tseed_job_t *job, apr_poo
     tseed_job_t *leader = tseed_job_leader(job);
     const char *error = NULL;
 
-    if (is_derived(job)) {
+    if (tseed_job_is_drawn(job)) {
         const tseed_picture_t picture = tseed_job_derived(job);
 
         tseed_cutter_take(cutter, &picture, job->run->tileset.format);
@@ -429,7 +424,7 @@ void tseed_job_pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratc
 void tseed_job_cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
                    apr_pool_t *scratch)
 {
-    if (!is_derived(job)) { /* else DERIVE has noted some */
+    if (!tseed_job_is_drawn(job)) { /* else DERIVE has noted some */
         memset(job->result.lacking, 0, sizeof(job->result.lacking));
         job->result.is_blocked = 0;
     }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Jobs that derive. Pictures are made of the tiles as they were stored. A lossy tile is decoded and
- * encoded once a level. If the errors of four pixels are independent, their mean has a quarter of
- * the mean squared error, so little adds up from level to level. The alternative, to keep decoded
- * pixels, would need the memory of a whole level. */
+/* Jobs that derive: the picture, and what becomes of it. */
 #include "work/tseed_job_derive.h"
 
 #include <apr_strings.h>
@@ -14,25 +11,8 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_digest.h"
 #include "base/tseed_text.h"
-#include "image/tseed_average.h"
 #include "tiling/tseed_range.h"
 #include "work/tseed_job_store.h"
-
-#define PIXEL 4 /* bytes of RGBA */
-
-typedef struct {
-    tseed_cutter_t *cutter;
-    tseed_store_t *store;
-    tseed_job_t *job;
-    const tseed_gridset_t *gridset;
-    tseed_range_t below; /* the tiles that the layer may have in the level below */
-    uint64_t digest;     /* of the tiles read so far */
-    int only_digest;     /* nothing is decoded */
-    int is_opaque;       /* all of the picture that was made so far */
-    int made;            /* tiles */
-    unsigned char *rgba; /* of a tile below */
-    apr_pool_t *once;    /* cleared before each tile below */
-} derive_t;
 
 /* ---- the picture ---- */
 
@@ -83,7 +63,7 @@ static void drop_alpha(tseed_job_t *job)
     const tseed_picture_t picture = tseed_job_derived(job);
 
     tseed_picture_drop_alpha(job->result.drawn.body, &picture);
-    job->result.drawn.length = job->result.drawn.length / PIXEL * (PIXEL - 1);
+    job->result.drawn.length = job->result.drawn.length / TSEED_PIXEL * (TSEED_PIXEL - 1);
 }
 
 /* ---- which tiles ---- */
@@ -99,44 +79,9 @@ static int is_needed(const tseed_job_t *job, size_t i)
     return job->run->task->type == TSEED_RESEED || !has(job->result.present, i);
 }
 
-/* The tile is there once its level is, and all below it down to one that is not derived. */
-static void say_missing(tseed_job_t *job, const tseed_tile_t *below)
-{
-    const int last = job->run->tileset.layer->derived.end;
-    char levels[40];
+/* ---- for those who draw ---- */
 
-    if (below->z < last) {
-        tseed_text_say(levels, sizeof(levels), "levels %d to %d", below->z, last);
-    } else {
-        tseed_text_say(levels, sizeof(levels), "level %d", below->z);
-    }
-    tseed_text_say(job->result.cause, sizeof(job->result.cause),
-                   "tile %d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT
-                   " is missing below it: seed %s first",
-                   below->z, below->x, below->y, levels);
-}
-
-/* Only the first cause is kept: it is the one to begin with. */
-static void lack(const derive_t *derive, const tseed_tile_t *tile, const tseed_tile_t *below,
-                 const char *error)
-{
-    tseed_job_t *job = derive->job;
-
-    job->result.has_broken |= error != NULL;
-    if (!tseed_job_lacks_any(job) && error) {
-        tseed_text_say(job->result.cause, sizeof(job->result.cause),
-                       "tile %d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT
-                       " below it is broken, reseed level %d first: %s",
-                       below->z, below->x, below->y, below->z, error);
-    } else if (!tseed_job_lacks_any(job)) {
-        say_missing(job, below);
-    }
-    tseed_job_lack(job, tile);
-}
-
-/* ---- a tile below ---- */
-
-static void note(derive_t *derive, const void *data, size_t length)
+static void note(tseed_derive_t *derive, const void *data, size_t length)
 {
     const uint64_t size = length;
 
@@ -144,41 +89,9 @@ static void note(derive_t *derive, const void *data, size_t length)
     derive->digest = length ? tseed_digest(data, length, derive->digest) : derive->digest;
 }
 
-/* Where the half of a tile below goes: it covers a quarter of the tile above. */
-static unsigned char *quarter_of(const derive_t *derive, const tseed_tile_t *tile,
-                                 const tseed_range_t *four, const tseed_tile_t *below)
-{
-    const tseed_region_t region = tseed_job_derived_region(derive->job, tile);
-    const int x = region.x + (below->x > four->minx ? region.width / 2 : 0);
-    const int y = region.y + (below->y > four->miny ? 0 : region.height / 2);
-
-    return derive->job->result.drawn.body +
-           PIXEL * ((size_t)y * (size_t)width_of(derive->job) + (size_t)x);
-}
-
-/* Decodes a tile below and halves it. NULL or a sentence. */
-static const char *halve(derive_t *derive, unsigned char *to, const tseed_answer_t *answer)
-{
-    tseed_picture_t picture;
-    const char *error =
-        tseed_cutter_open(derive->cutter, answer, derive->job->run->tileset.format, derive->once);
-
-    if (!error) {
-        error = tseed_cutter_decode(&picture, derive->cutter, derive->once);
-    }
-    if (error) {
-        return error;
-    }
-    if (picture.channels != PIXEL) {
-        picture = tseed_picture_to_rgba(derive->rgba, &picture);
-    }
-    derive->is_opaque &= tseed_average(to, PIXEL * (size_t)width_of(derive->job), &picture);
-    return NULL;
-}
-
 /* Why a tile below can't be read, if the fault is the tile's own; else NULL, and the job can't go
  * on. */
-static const char *judge(derive_t *derive, apr_status_t rv)
+static const char *judge(tseed_derive_t *derive, apr_status_t rv)
 {
     char why[TSEED_CAUSE_SIZE];
     int is_tile;
@@ -191,63 +104,73 @@ static const char *judge(derive_t *derive, apr_status_t rv)
     return NULL;
 }
 
-/* Returns 0 when the tile above can't be made, or the job can't go on. */
-static int take_below(derive_t *derive, const tseed_tile_t *tile, const tseed_range_t *four,
-                      const tseed_tile_t *below)
+int tseed_derive_read(tseed_answer_t *answer, const char **error, tseed_derive_t *derive,
+                      const tseed_tile_t *tile)
 {
-    tseed_answer_t answer = {.width = derive->gridset->tile_width,
-                             .height = derive->gridset->tile_height};
-    const char *error = NULL;
+    const tseed_gridset_t *gridset = derive->job->run->tileset.subset->gridset;
     apr_status_t rv;
 
+    *answer = (tseed_answer_t){.width = gridset->tile_width, .height = gridset->tile_height};
+    *error = NULL;
     apr_pool_clear(derive->once);
-    rv = tseed_store_read(&answer.data, &answer.length, derive->store, below, derive->once);
-    if (rv != APR_SUCCESS && !APR_STATUS_IS_ENOENT(rv) && !(error = judge(derive, rv))) {
-        return 0;
+    rv = tseed_store_read(&answer->data, &answer->length, derive->store, tile, derive->once);
+    if (rv != APR_SUCCESS && !APR_STATUS_IS_ENOENT(rv) && !(*error = judge(derive, rv))) {
+        return -1;
     }
-    note(derive, answer.data, rv == APR_SUCCESS ? answer.length : 0);
-    if (rv == APR_SUCCESS && !derive->only_digest) {
-        error = halve(derive, quarter_of(derive, tile, four, below), &answer);
+    note(derive, answer->data, rv == APR_SUCCESS ? answer->length : 0);
+    return rv == APR_SUCCESS;
+}
+
+const char *tseed_derive_decode(tseed_picture_t *picture, tseed_derive_t *derive,
+                                const tseed_answer_t *answer)
+{
+    const char *error =
+        tseed_cutter_open(derive->cutter, answer, derive->job->run->tileset.format, derive->once);
+
+    if (!error) {
+        error = tseed_cutter_decode(picture, derive->cutter, derive->once);
     }
-    if (rv == APR_SUCCESS && !error) {
-        return 1;
+    if (!error && picture->channels != TSEED_PIXEL) {
+        *picture = tseed_picture_to_rgba(derive->rgba, picture);
     }
-    lack(derive, tile, below, error);
-    return 0;
+    return error;
+}
+
+unsigned char *tseed_derive_pixels(size_t *stride, const tseed_derive_t *derive,
+                                   const tseed_tile_t *tile)
+{
+    const tseed_region_t region = tseed_job_derived_region(derive->job, tile);
+
+    *stride = TSEED_PIXEL * (size_t)width_of(derive->job);
+    return derive->job->result.drawn.body + (size_t)region.y * *stride +
+           TSEED_PIXEL * (size_t)region.x;
+}
+
+void tseed_derive_lack(tseed_derive_t *derive, const tseed_tile_t *tile, int is_broken,
+                       const char *cause)
+{
+    tseed_job_t *job = derive->job;
+
+    job->result.has_broken |= is_broken;
+    if (!tseed_job_lacks_any(job)) { /* the first cause is the one to begin with */
+        tseed_text_fit(job->result.cause, sizeof(job->result.cause), cause);
+    }
+    tseed_job_lack(job, tile);
 }
 
 /* ---- a tile ---- */
 
-static int is_in(const tseed_range_t *range, const tseed_tile_t *tile)
-{
-    return tile->x >= range->minx && tile->x <= range->maxx && tile->y >= range->miny &&
-           tile->y <= range->maxy;
-}
-
 /* Returns 0 when the job can't go on. */
-static int derive_tile(derive_t *derive, const tseed_tile_t *tile)
+static int derive_tile(tseed_derive_t *derive, const tseed_tile_t *tile)
 {
-    const tseed_range_t one = {tile->z, tile->x, tile->y, tile->x, tile->y};
-    const tseed_range_t four = tseed_halving_below(derive->gridset, &one);
-    int is_made = 1;
-
-    for (int i = 0; i < 4 && is_made; i++) {
-        const tseed_tile_t below = {four.z, four.minx + i % 2, four.miny + i / 2};
-
-        if (is_in(&derive->below, &below)) {
-            is_made = take_below(derive, tile, &four, &below);
-        } else {
-            derive->is_opaque = 0;
-        }
-    }
-    derive->made += is_made;
+    derive->made += derive->job->savings.draw(derive, tile);
     if (tseed_job_is_stopped(derive->job->run)) {
         derive->job->result.outcome = TSEED_JOB_STOPPED;
     }
     return derive->job->result.outcome == TSEED_JOB_OK;
 }
 
-static void derive_tiles(derive_t *derive)
+static void derive_tiles(tseed_derive_t *derive)
 {
     const tseed_range_t *wanted = &derive->job->metatile.wanted;
     size_t i = 0;
@@ -274,7 +197,7 @@ static void derive_tiles(derive_t *derive)
 /* ---- the job ---- */
 
 /* Whether a reseed finds the tiles below as they were. */
-static int is_unchanged(derive_t *derive)
+static int is_unchanged(tseed_derive_t *derive)
 {
     tseed_job_t *job = derive->job;
 
@@ -288,10 +211,10 @@ static int is_unchanged(derive_t *derive)
     return job->result.outcome == TSEED_JOB_OK && derive->digest == job->accounts.known;
 }
 
-static void make_picture(derive_t *derive)
+static void make_picture(tseed_derive_t *derive)
 {
     tseed_job_t *job = derive->job;
-    const size_t size = PIXEL * (size_t)width_of(job) * (size_t)height_of(job);
+    const size_t size = TSEED_PIXEL * (size_t)width_of(job) * (size_t)height_of(job);
 
     job->result.drawn.body = calloc(1, size);
     job->result.drawn.length = size;
@@ -312,17 +235,14 @@ static void make_picture(derive_t *derive)
 void tseed_job_derive(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
                       apr_pool_t *scratch)
 {
-    const tseed_subset_t *subset = job->run->tileset.subset;
-    const tseed_gridset_t *gridset = subset->gridset;
+    const tseed_gridset_t *gridset = job->run->tileset.subset->gridset;
     const apr_time_t begun = tseed_clock_monotonic();
-    derive_t derive = {
+    tseed_derive_t derive = {
         .cutter = cutter,
         .store = store,
         .job = job,
-        .gridset = gridset,
-        .below = tseed_range_of(gridset, job->metatile.wanted.z + 1, &subset->extent),
-        .rgba =
-            apr_palloc(scratch, PIXEL * (size_t)gridset->tile_width * (size_t)gridset->tile_height),
+        .rgba = apr_palloc(scratch, TSEED_PIXEL * (size_t)gridset->tile_width *
+                                        (size_t)gridset->tile_height),
     };
 
     apr_pool_create(&derive.once, scratch);

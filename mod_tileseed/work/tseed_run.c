@@ -339,7 +339,7 @@ void tseed_job_recall(tseed_board_t *board, tseed_job_t *job)
 
 int tseed_job_is_unchanged(const tseed_job_t *job)
 {
-    return tseed_run_derives(job->run, job->metatile.whole.z)
+    return tseed_job_is_drawn(job)
                ? job->result.drawn.is_unchanged
                : tseed_job_leader((tseed_job_t *)job)->request.transfer.result ==
                      TSEED_FETCH_UNCHANGED;

@@ -323,9 +323,17 @@ int64_t tseed_holds_date(const tseed_holds_t *holds)
 
 /* ---- savings ---- */
 
-int tseed_savings_derives(const tseed_job_t *job)
+static int no_draw(struct tseed_derive_t *derive, const tseed_tile_t *tile)
 {
-    return tseed_run_derives(job->run, job->metatile.whole.z);
+    (void)derive, (void)tile;
+    return 0;
+}
+
+int tseed_savings_draws(tseed_savings_t *savings, tseed_job_t *job)
+{
+    (void)savings;
+    job->savings.draw = tseed_run_derives(job->run, job->metatile.whole.z) ? no_draw : NULL;
+    return tseed_job_is_drawn(job);
 }
 
 void tseed_savings_derive(tseed_savings_t *savings, tseed_job_t *job)

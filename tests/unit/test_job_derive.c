@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "work/tseed_job_cut.h"
+#include "savings/tseed_derived.h"
 #include "work/tseed_job_derive.h"
 
 static int derive_setup(void **state)
@@ -29,6 +30,7 @@ static void put_four(int z, int64_t x, int64_t y)
 static void derive(void)
 {
     job.result.outcome = TSEED_JOB_OK;
+    job.savings.draw = tseed_derived_draw(&job);
     tseed_job_derive(cutter, files->store, &job, files->pool);
     assert_true(job.result.drawn.took > 0);
 }
@@ -296,6 +298,47 @@ static void test_job_derive__a_stopped_job_goes_no_further(void **state)
     assert_int_equal(job.result.outcome, TSEED_JOB_STOPPED);
 }
 
+/* A saving of its own: each tile is the one above it. */
+static int draw_above(tseed_derive_t *derive, const tseed_tile_t *tile)
+{
+    const tseed_tile_t above = {tile->z - 1, tile->x / 2, tile->y / 2};
+    tseed_answer_t answer;
+    tseed_picture_t picture;
+    const char *error;
+    unsigned char *pixels;
+    size_t stride;
+
+    if (tseed_derive_read(&answer, &error, derive, &above) <= 0) {
+        tseed_derive_lack(derive, tile, error != NULL, "nothing is above it");
+        return 0;
+    }
+    assert_null(tseed_derive_decode(&picture, derive, &answer));
+    pixels = tseed_derive_pixels(&stride, derive, tile);
+    for (int y = 0; y < picture.height; y++) {
+        memcpy(pixels + (size_t)y * stride, tseed_picture_row(&picture, y),
+               TSEED_PIXEL * (size_t)picture.width);
+    }
+    return 1;
+}
+
+static void test_job_derive__a_saving_may_draw_for_itself(void **state)
+{
+    (void)state;
+    run.positions.derived = (tseed_derived_t){0, 0};
+    put_plain(2, 1, 2, BLUE);
+    job_wants(3, 2, 4, 4, 5);
+    job.result.outcome = TSEED_JOB_OK;
+    job.savings.draw = draw_above;
+    tseed_job_derive(cutter, files->store, &job, files->pool);
+    tseed_job_cut(cutter, files->store, &job, files->pool);
+    assert_int_equal(job.result.outcome, TSEED_JOB_LACKS);
+    assert_int_equal(job.result.made, 4);
+    assert_plain(3, 2, 4, BLUE);
+    assert_plain(3, 3, 5, BLUE);
+    assert_true(tseed_job_lacks(&job, &(tseed_tile_t){3, 4, 4}));
+    assert_string_equal(job.result.cause, "nothing is above it");
+}
+
 #define TEST(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_job_derive__##name, derive_setup, job_teardown)
 
@@ -316,6 +359,7 @@ int main(void)
         TEST(a_reseed_of_another_seed_is_made_again),
         TEST(what_must_be_made_again_is),
         TEST(a_stopped_job_goes_no_further),
+        TEST(a_saving_may_draw_for_itself),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

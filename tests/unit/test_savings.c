@@ -267,7 +267,7 @@ static void test_savings__derived_metatiles_wait_for_what_lies_below(void **stat
     run->jobs = NULL;
     assert_int_equal(hand_out(&request), 1);
     below.metatile = tseed_run_metatile(run, request.positions[0]);
-    assert_true(tseed_savings_derives(&below));
+    assert_true(tseed_savings_draws(savings, &below));
     tseed_savings_derive(savings, &below);
     assert_int_equal(asked, 1);
     below.request.stage = TSEED_STAGE_DERIVE;
