@@ -41,7 +41,5 @@ libtileseed_la_SOURCES += \
 	%D%/tseed_root_claim.h \
 	%D%/tseed_syncer.c \
 	%D%/tseed_syncer.h \
-	%D%/tseed_usage_status.c \
-	%D%/tseed_usage_status.h \
 	%D%/tseed_walk.c \
 	%D%/tseed_walk.h

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "books/tseed_usage_status.h"
 #include "layer/tseed_place.h"
 #include "protocol/tseed_parameters.h"
 #include "state/tseed_books.h"
@@ -349,10 +348,55 @@ static int cleaner_has_changed(const tseed_cache_t *cache)
                   cache->cleaner_saved) != 0;
 }
 
+/* ---- the status: what clients are told of the cache beside its numbers ---- */
+
+static void add_parts(int64_t *found, int64_t *lost, int64_t difference)
+{
+    *found += difference > 0 ? difference : 0;
+    *lost -= difference < 0 ? difference : 0;
+}
+
+static void compare(tseed_reconcile_t *reconcile, const tseed_effect_t *difference)
+{
+    tseed_effect_t *found = &reconcile->found, *lost = &reconcile->lost;
+
+    add_parts(&found->names, &lost->names, difference->names);
+    add_parts(&found->files, &lost->files, difference->files);
+    add_parts(&found->bytes, &lost->bytes, difference->bytes);
+    add_parts(&found->allocated, &lost->allocated, difference->allocated);
+}
+
+void tseed_cache_counted(tseed_cache_t *cache, int is_page, const tseed_effect_t *difference)
+{
+    tseed_reconcile_t *reconcile = &cache->status.reconcile;
+
+    if (!cache->is_reconciling) {
+        return;
+    }
+    if (is_page) {
+        reconcile->counted++;
+        reconcile->differing +=
+            difference->names || difference->files || difference->bytes || difference->allocated;
+    }
+    compare(reconcile, difference);
+}
+
+/* The status as the database keeps it. */
+static const char *status_text(const tseed_cache_t *cache)
+{
+    tseed_usage_status_t status = cache->status;
+
+    status.in_doubt = tseed_book_in_doubt(cache->book);
+    status.grace = tseed_cleaner_grace(cache->cleaner);
+    if (cache->block_saved != 0 && cache->block != cache->block_saved && status.in_doubt > 0) {
+        status.block = cache->block;
+    }
+    return tseed_usage_save(&status, cache->context->scratch);
+}
+
 static int status_has_changed(const tseed_cache_t *cache)
 {
-    return strcmp(tseed_usage_status_text(cache, cache->context->scratch), cache->status_saved) !=
-           0;
+    return strcmp(status_text(cache), cache->status_saved) != 0;
 }
 
 static apr_status_t write_notes(tseed_cache_t *cache)
@@ -364,8 +408,7 @@ static apr_status_t write_notes(tseed_cache_t *cache)
                                   tseed_cleaner_save(cache->cleaner, cache->context->scratch));
     }
     if (rv == APR_SUCCESS && status_has_changed(cache)) {
-        rv = tseed_books_note_set(cache->session->state, TSEED_USAGE_STATUS,
-                                  tseed_usage_status_text(cache, cache->context->scratch));
+        rv = tseed_books_note_set(cache->session->state, TSEED_USAGE_STATUS, status_text(cache));
     }
     if (rv == APR_SUCCESS && block_has_changed(cache)) {
         rv = tseed_books_note_set(
@@ -380,8 +423,7 @@ static void notes_saved(tseed_cache_t *cache)
 {
     apr_cpystrn(cache->cleaner_saved, tseed_cleaner_save(cache->cleaner, cache->context->scratch),
                 sizeof(cache->cleaner_saved));
-    apr_cpystrn(cache->status_saved, tseed_usage_status_text(cache, cache->context->scratch),
-                sizeof(cache->status_saved));
+    apr_cpystrn(cache->status_saved, status_text(cache), sizeof(cache->status_saved));
     cache->block_saved = block_to_save(cache);
 }
 

@@ -28,7 +28,7 @@ typedef struct tseed_cache_t {
     int64_t block;               /* bytes: what sizes in the book are rounded up to */
     int64_t block_saved;         /* the database's word for it; 0: nothing yet */
     int is_reconciling;          /* the book is being compared with the disk */
-    tseed_usage_status_t status; /* tseed_usage_status_text adds what is not kept here */
+    tseed_usage_status_t status; /* what is saved has more beside it */
 
     /* private to tseed_cache.c */
     const tseed_context_t *context;
@@ -72,5 +72,9 @@ apr_status_t tseed_cache_write(tseed_cache_t *cache, tseed_save_t save);
 
 /* Notes that the transaction is committed. */
 void tseed_cache_saved(tseed_cache_t *cache, tseed_save_t save);
+
+/* Notes that a page, or the shared files of a tile set, were counted, and their difference to the
+ * book. A reconcile that is under way adds the difference to its result. */
+void tseed_cache_counted(tseed_cache_t *cache, int is_page, const tseed_effect_t *difference);
 
 #endif

@@ -13,7 +13,6 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "books/tseed_usage_status.h"
 
 #define RETRY            (60 * APR_USEC_PER_SEC)
 #define SEARCH_EVERY     APR_USEC_PER_SEC /* for doubts, when some that were found are put off */
@@ -115,7 +114,7 @@ static void counted(tseed_count_t *count, tseed_job_t *job)
         tseed_book_count_shared(&difference, count->uses.cache->book, job->run->booked,
                                 &job->result.counted);
     }
-    tseed_usage_status_counted(count->uses.cache, job->request.stage == TSEED_STAGE_COUNT,
+    tseed_cache_counted(count->uses.cache, job->request.stage == TSEED_STAGE_COUNT,
                                &difference);
     report(job, &difference);
 }

@@ -56,9 +56,9 @@ int64_t tseed_cutoff_bars(const tseed_cutoff_t *cutoff, const tseed_run_t *run,
 
 /* Makes the answer that a job has, or will have, one of before a line, or of before writes that
  * have failed. */
-static inline void tseed_cutoff_doubt(tseed_job_t *job)
+static inline void tseed_cutoff_doubt(tseed_job_t *one)
 {
-    job->accounts.is_stale = tseed_job_leader(job)->accounts.is_stale = 1;
+    one->accounts.is_stale = tseed_job_leader(one)->accounts.is_stale = 1;
 }
 
 #endif

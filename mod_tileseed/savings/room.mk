@@ -2,7 +2,6 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 libtileseed_la_SOURCES += \
 	%D%/tseed_derived.c \
-	%D%/tseed_derived.h \
 	%D%/tseed_finding_set.c \
 	%D%/tseed_finding_set.h \
 	%D%/tseed_join.c \

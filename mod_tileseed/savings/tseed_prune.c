@@ -162,13 +162,19 @@ static tseed_jump_t jump_of(const tseed_finding_set_t *set, tseed_run_t *run)
 /* Passes and counts a run of pruned positions, up to the first that is under way: it was joined
  * with others before anything was found above it. Positions that are finished already were no part
  * of a run before a seeder died: they are not counted again. A run that is longer than the window
- * is passed when everything before it is finished. Returns 0 if it is not yet. */
-static int pass(tseed_prune_t *prune, tseed_run_t *run, int64_t from, int64_t end)
+ * is passed when everything before it is finished. What a broad finding prunes waits for what looks
+ * find. Returns 0 if it can't be passed yet. */
+static int pass(tseed_prune_t *prune, tseed_run_t *run, int64_t from,
+                const tseed_landing_t *landing)
 {
     tseed_progress_t *progress = &run->progress;
     const int64_t window_end = progress->low + TSEED_WINDOW;
+    int64_t end = landing->end;
 
     for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
+        if (landing->is_broad && job->savings.shade) {
+            return 0;
+        }
         end = job->position > from && job->position < end ? job->position : end;
     }
     if (end > window_end && from > progress->low) {
@@ -194,17 +200,6 @@ static int pass(tseed_prune_t *prune, tseed_run_t *run, int64_t from, int64_t en
     return 1;
 }
 
-/* Whether looks are under way: what a broad finding prunes waits for what they find. */
-static int is_looking(const tseed_run_t *run)
-{
-    for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
-        if (job->savings.shade) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Looks what begins at the position that the run has next. Returns 1 if there may be more to pass
  * behind it; if not, *position is what the run begins next, or -1. */
 static int go_on(tseed_prune_t *prune, tseed_run_t *run, const tseed_jump_t *jump,
@@ -222,7 +217,7 @@ static int go_on(tseed_prune_t *prune, tseed_run_t *run, const tseed_jump_t *jum
     }
     if (landing.class_of == NOT_SAVED) {
         prune->uses.session->must_save = prune->uses.session->must_record = 1;
-    } else if (!(landing.is_broad && is_looking(run)) && pass(prune, run, *position, landing.end)) {
+    } else if (pass(prune, run, *position, &landing)) {
         return 1;
     }
     *position = -1;
@@ -584,16 +579,12 @@ static void forget_tileset(void *saving, const tseed_book_tileset_t *booked)
 
 /* ---- saving ---- */
 
-static apr_hash_index_t *first(const tseed_prune_t *prune)
-{
-    return apr_hash_first(prune->uses.context->scratch, prune->sets);
-}
-
 static int has_changes(const void *saving)
 {
+    apr_hash_t *const sets = ((const tseed_prune_t *)saving)->sets;
     int changes = 0;
 
-    for (apr_hash_index_t *at = first(saving); at; at = apr_hash_next(at)) {
+    for (apr_hash_index_t *at = apr_hash_first(NULL, sets); at; at = apr_hash_next(at)) {
         changes |= tseed_finding_set_has_changes(apr_hash_this_val(at));
     }
     return changes;
@@ -602,9 +593,11 @@ static int has_changes(const void *saving)
 static apr_status_t save(const void *saving)
 {
     const tseed_savings_uses_t *uses = &((const tseed_prune_t *)saving)->uses;
+    apr_hash_t *const sets = ((const tseed_prune_t *)saving)->sets;
     apr_status_t rv = APR_SUCCESS;
 
-    for (apr_hash_index_t *at = first(saving); rv == APR_SUCCESS && at; at = apr_hash_next(at)) {
+    for (apr_hash_index_t *at = apr_hash_first(NULL, sets); rv == APR_SUCCESS && at;
+         at = apr_hash_next(at)) {
         rv = tseed_finding_set_write(apr_hash_this_val(at), uses->session->state,
                                      uses->context->scratch);
     }
@@ -613,7 +606,9 @@ static apr_status_t save(const void *saving)
 
 static void saved(const void *saving)
 {
-    for (apr_hash_index_t *at = first(saving); at; at = apr_hash_next(at)) {
+    apr_hash_t *const sets = ((const tseed_prune_t *)saving)->sets;
+
+    for (apr_hash_index_t *at = apr_hash_first(NULL, sets); at; at = apr_hash_next(at)) {
         tseed_finding_set_saved(apr_hash_this_val(at));
     }
 }

@@ -3,7 +3,6 @@
 /* The door of the savings. What belongs to derived metatiles stands here. */
 #include "savings/tseed_savings.h"
 
-#include "savings/tseed_derived.h"
 #include "savings/tseed_prune.h"
 #include "savings/tseed_sharing.h"
 #include "savings/tseed_sizing.h"

@@ -110,6 +110,9 @@ int tseed_savings_ask(tseed_savings_t *savings, tseed_job_t *leader, int address
  * tiles: DERIVE stands for FETCH. */
 int tseed_savings_draws(tseed_savings_t *savings, tseed_job_t *job);
 
+/* What draws the tiles of a job of a derived level; NULL: the level is not derived. */
+tseed_draw_t *tseed_derived_draw(const tseed_job_t *job);
+
 /* Prepares a job for DERIVE: it expects no answer, and knows what the tiles are made of. */
 void tseed_savings_derive(tseed_savings_t *savings, tseed_job_t *job);
 

@@ -144,7 +144,7 @@ apr_status_t tseed_state_measures(tseed_state_t *state, tseed_measure_t *measure
                                   const char *tileset);
 
 /* The quota configuration's saved text and version; APR_NOTFOUND before the first set. `directive`
- * is the value of TileSeedDiskQuota that it was last derived from. */
+ * is the value of TileSeedDiskQuota that it was last made of. */
 apr_status_t tseed_state_quota_get(tseed_state_t *state, const char **saved, const char **directive,
                                    int64_t *version, apr_pool_t *pool);
 

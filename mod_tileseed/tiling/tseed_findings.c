@@ -257,6 +257,17 @@ const tseed_finding_t *tseed_findings_above(const tseed_findings_t *findings,
     return above;
 }
 
+/* Those with wanted tiles that have ground in common with a finding. */
+static tseed_metatiles_t touched_by(const tseed_finding_t *finding,
+                                    const tseed_positions_t *positions, int z)
+{
+    const tseed_bounds_t ground = tseed_range_bounds(positions->gridset, &finding->range);
+    const tseed_range_t tiles = tseed_range_of(positions->gridset, z, &ground);
+    const tseed_range_t wanted = tseed_range_intersect(&tiles, &positions->range[z]);
+
+    return metatiles_of(&wanted, positions->shape.meta_width, positions->shape.meta_height);
+}
+
 /* The metatiles of a sequence at a level, all of whose wanted tiles lie below a finding: what the
  * ground touches but for the edges that are cut. May be empty. */
 static tseed_metatiles_t below_of(const tseed_finding_t *finding,
@@ -363,11 +374,7 @@ static void cut(tseed_metatiles_t *rectangle, const source_t *source, int by_row
     }
     for (; hole; hole = hole->next_hole) {
         if (hole->range.z > source->finding->range.z && hole->range.z <= z) {
-            const tseed_bounds_t ground = tseed_range_bounds(positions->gridset, &hole->range);
-            const tseed_range_t tiles = tseed_range_of(positions->gridset, z, &ground);
-            const tseed_range_t wanted = tseed_range_intersect(&tiles, &positions->range[z]);
-            const tseed_metatiles_t touched =
-                metatiles_of(&wanted, positions->shape.meta_width, positions->shape.meta_height);
+            const tseed_metatiles_t touched = touched_by(hole, positions, z);
 
             cut_before(rectangle, &touched, by_rows);
         }

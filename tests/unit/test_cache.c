@@ -5,7 +5,7 @@
 #include "state_fixture.h"
 
 #include "books/tseed_cache.h"
-#include "books/tseed_usage_status.h"
+#include "books/tseed_cache.h"
 #include "state/tseed_books.h"
 
 static const tseed_settings_t settings;
@@ -73,7 +73,7 @@ static void test_cache__the_status_is_saved_when_it_changes(void **state)
 {
     (void)state;
     cache->is_reconciling = 1;
-    tseed_usage_status_counted(cache, 1, &(tseed_effect_t){0, 0, 0, 0});
+    tseed_cache_counted(cache, 1, &(tseed_effect_t){0, 0, 0, 0});
     assert_true(tseed_cache_has_changes(cache, TSEED_SAVE_ALL));
     assert_false(tseed_cache_has_changes(cache, TSEED_SAVE_MARKS));
     save(TSEED_SAVE_MARKS);
@@ -81,7 +81,7 @@ static void test_cache__the_status_is_saved_when_it_changes(void **state)
     save(TSEED_SAVE_ALL);
     assert_status(1);
     assert_false(tseed_cache_has_changes(cache, TSEED_SAVE_ALL));
-    tseed_usage_status_counted(cache, 1, &(tseed_effect_t){0, 0, 0, 0});
+    tseed_cache_counted(cache, 1, &(tseed_effect_t){0, 0, 0, 0});
     assert_true(tseed_cache_has_changes(cache, TSEED_SAVE_ALL));
     save(TSEED_SAVE_ALL);
     assert_status(2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Findings: which metatiles lie below one, which have ground of it, and at the edges of the grid
- * too. */
+ * too. The source is included: rectangles of metatiles are nobody else's matter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "tiling/tseed_findings.h"
+#include "tiling/tseed_findings.c"
 
 #include "pool_fixture.h"
 
@@ -55,26 +55,23 @@ static void assert_metatiles(tseed_metatiles_t found, int64_t minx, int64_t miny
     assert_int_equal(found.maxy, maxy);
 }
 
-/* ---- rectangles of metatiles ---- */
+/* ---- ranges ---- */
 
-static void test_metatiles__share_what_both_have(void **state)
+static void test_findings__ranges_meet_and_have_each_other(void **state)
 {
-    const tseed_metatiles_t a = {3, 0, 0, 4, 2}, b = {3, 4, 1, 9, 9}, right = {3, 5, 0, 9, 9},
-                            above = {3, 0, 3, 4, 9}, deeper = {4, 0, 0, 4, 2};
-    tseed_metatiles_t common;
+    const tseed_range_t a = {3, 0, 0, 4, 2}, b = {3, 4, 1, 9, 9}, right = {3, 5, 0, 9, 9},
+                        above = {3, 0, 3, 4, 9}, deeper = {4, 0, 0, 4, 2}, corner = {3, 4, 1, 4, 2};
 
     (void)state;
-    assert_true(tseed_metatiles_share(&common, &a, &b));
-    assert_int_equal(common.z, 3);
-    assert_metatiles(common, 4, 1, 4, 2);
-    assert_true(tseed_metatiles_share(&common, &b, &a));
-    assert_metatiles(common, 4, 1, 4, 2);
-    assert_false(tseed_metatiles_share(&common, &a, &right));
-    assert_false(tseed_metatiles_share(&common, &a, &above));
-    assert_false(tseed_metatiles_share(&common, &a, &deeper));
-    assert_true(tseed_metatiles_any(&(tseed_metatiles_t){3, 2, 2, 2, 2}));
-    assert_false(tseed_metatiles_any(&(tseed_metatiles_t){3, 2, 2, 1, 2}));
-    assert_false(tseed_metatiles_any(&(tseed_metatiles_t){3, 2, 2, 2, 1}));
+    assert_true(tseed_range_meets(&a, &b));
+    assert_true(tseed_range_meets(&b, &a));
+    assert_false(tseed_range_meets(&a, &right));
+    assert_false(tseed_range_meets(&a, &above));
+    assert_false(tseed_range_meets(&a, &deeper));
+    assert_true(tseed_range_has(&a, &a));
+    assert_true(tseed_range_has(&a, &corner) && tseed_range_has(&b, &corner));
+    assert_false(tseed_range_has(&a, &b) || tseed_range_has(&b, &a));
+    assert_false(tseed_range_has(&a, &deeper) || tseed_range_has(&corner, &a));
 }
 
 /* ---- below, and touched ---- */
@@ -90,20 +87,20 @@ static void test_findings__metatiles_below_and_touched(void **state)
     (void)state;
     tseed_positions_init(&all, &set, &set.extent, &(tseed_shape_t){0, 2, 2, 3});
     tseed_positions_init(&some, &set, &part, &(tseed_shape_t){0, 2, 2, 3});
-    assert_metatiles(tseed_findings_below(&finding, &all, 1), 1, 1, 3, 1);
-    assert_metatiles(tseed_findings_touched(&finding, &all, 1), 1, 0, 3, 2);
+    assert_metatiles(below_of(&finding, &all, 1), 1, 1, 3, 1);
+    assert_metatiles(touched_by(&finding, &all, 1), 1, 0, 3, 2);
     /* of the wanted tiles the finding has the first ones, but not the last ones */
-    assert_metatiles(tseed_findings_below(&finding, &some, 1), 1, 1, 3, 1);
-    assert_metatiles(tseed_findings_touched(&finding, &some, 1), 1, 1, 3, 2);
+    assert_metatiles(below_of(&finding, &some, 1), 1, 1, 3, 1);
+    assert_metatiles(touched_by(&finding, &some, 1), 1, 1, 3, 2);
     finding.range = (tseed_range_t){0, 2, 2, 4, 4}; /* tiles 4 to 9 */
-    assert_metatiles(tseed_findings_below(&finding, &some, 1), 2, 2, 4, 2);
-    assert_metatiles(tseed_findings_touched(&finding, &some, 1), 2, 1, 4, 2);
+    assert_metatiles(below_of(&finding, &some, 1), 2, 2, 4, 2);
+    assert_metatiles(touched_by(&finding, &some, 1), 2, 1, 4, 2);
     /* at its own level, and where the task wants nothing */
     finding.range = (tseed_range_t){0, 2, 3, 3, 5};
-    assert_metatiles(tseed_findings_below(&finding, &all, 0), 1, 1, 1, 1);
+    assert_metatiles(below_of(&finding, &all, 0), 1, 1, 1, 1);
     finding.range = (tseed_range_t){0, 0, 0, 0, 0};
-    assert_metatiles(tseed_findings_below(&finding, &some, 1), 0, 0, -1, -1);
-    assert_metatiles(tseed_findings_touched(&finding, &some, 1), 0, 0, -1, -1);
+    assert_metatiles(below_of(&finding, &some, 1), 0, 0, -1, -1);
+    assert_metatiles(touched_by(&finding, &some, 1), 0, 0, -1, -1);
 }
 
 /* A metatile lies below a finding only if all of its wanted tiles do. */
@@ -116,21 +113,30 @@ static void test_findings__half_a_metatile_is_not_below(void **state)
 
     (void)state;
     tseed_positions_init(&positions, &set, &set.extent, &(tseed_shape_t){0, 2, 4, 4});
-    below = tseed_findings_below(&one, &positions, 1);
-    assert_false(tseed_metatiles_any(&below));
-    assert_metatiles(tseed_findings_touched(&one, &positions, 1), 0, 0, 0, 0);
-    below = tseed_findings_below(&one, &positions, 2); /* tiles 4 to 7 */
+    below = below_of(&one, &positions, 1);
+    assert_int_equal(tseed_range_count(&below), 0);
+    assert_metatiles(touched_by(&one, &positions, 1), 0, 0, 0, 0);
+    below = below_of(&one, &positions, 2); /* tiles 4 to 7 */
     assert_metatiles(below, 1, 1, 1, 1);
 }
 
 /* ---- above ---- */
 
+static const tseed_finding_t *above_anew(const tseed_findings_t *findings,
+                                         const tseed_positions_t *positions,
+                                         const tseed_tile_t *metatile, int is_anew)
+{
+    const tseed_tile_t tile = {metatile->z, metatile->x * positions->shape.meta_width,
+                               metatile->y * positions->shape.meta_height};
+    const tseed_range_t wanted = tseed_positions_metatile(positions, &tile).wanted;
+
+    return tseed_findings_above(findings, positions->gridset, &wanted, is_anew, NULL, NULL);
+}
+
 static const tseed_finding_t *above(const tseed_findings_t *findings,
                                     const tseed_positions_t *positions, int z, int64_t x, int64_t y)
 {
-    const tseed_spot_t spot = {positions, z, x, y, 0};
-
-    return tseed_findings_above(findings, &spot, NULL, NULL);
+    return above_anew(findings, positions, &(tseed_tile_t){z, x, y}, 0);
 }
 
 /* 49 units are 4 tiles of 16 and 7 of 8: the last ones hang out with more than their half, at the
@@ -201,8 +207,8 @@ static void test_findings__holes_end_what_is_above_them(void **state)
     assert_ptr_equal(above(findings, &positions, 2, 3, 3), high);
     tseed_findings_set_hole(findings, hole, 1);
     tseed_findings_set_hole(findings, hole, 1); /* once more is once */
-    assert_ptr_equal(tseed_findings_hole(findings, 0), hole);
-    assert_null(tseed_findings_hole(findings, 1));
+    assert_ptr_equal(findings->holes, hole);
+    assert_null(hole->next_hole);
     assert_ptr_equal(above(findings, &positions, 2, 3, 3), hole);
     assert_ptr_equal(above(findings, &positions, 2, 1, 1), high); /* beside it */
     assert_null(above(findings, &positions, 1, 1, 1));            /* itself */
@@ -214,11 +220,10 @@ static void test_findings__holes_end_what_is_above_them(void **state)
     /* one that is looked at again is no hole for itself */
     tseed_findings_set_hole(findings, own, 1);
     assert_null(above(findings, &positions, 2, 0, 0));
-    assert_ptr_equal(
-        tseed_findings_above(findings, &(tseed_spot_t){&positions, 2, 0, 0, 1}, NULL, NULL), high);
+    assert_ptr_equal(above_anew(findings, &positions, &(tseed_tile_t){2, 0, 0}, 1), high);
     tseed_findings_set_hole(findings, hole, 0);
-    assert_ptr_equal(tseed_findings_hole(findings, 0), own);
-    assert_null(tseed_findings_hole(findings, 1));
+    assert_ptr_equal(findings->holes, own);
+    assert_null(own->next_hole);
     assert_ptr_equal(above(findings, &positions, 2, 3, 3), high);
     tseed_findings_destroy(findings);
 }
@@ -292,7 +297,7 @@ static void test_findings__what_is_gone_is_made_anew(void **state)
     tseed_findings_set_hole(findings, finding, 1);
     tseed_findings_forget(findings, finding);
     assert_null(tseed_findings_find(findings, 3, 1, 2));
-    assert_null(tseed_findings_hole(findings, 0));
+    assert_null(findings->holes);
     assert_ptr_equal(tseed_findings_get(findings, 3, 1, 2), finding);
     assert_true(finding->x == 1 && finding->y == 2 && finding->range.z == 3);
     assert_int_equal(tseed_range_count(&finding->range), 0);
@@ -308,11 +313,10 @@ static void test_findings__what_is_gone_is_made_anew(void **state)
     tseed_findings_destroy(findings);
 }
 
-/* Holes stay in the order in which they were made, more than have room at first. */
-static void test_findings__holes_have_an_order(void **state)
+static void test_findings__many_are_holes_and_no_holes_any_more(void **state)
 {
     tseed_findings_t *findings = tseed_findings_create(4, 4, DEPTH);
-    const tseed_finding_t *hole;
+    int count_of[3] = {0};
 
     (void)state;
     for (int64_t x = 0; x < 100; x++) {
@@ -321,18 +325,20 @@ static void test_findings__holes_have_an_order(void **state)
     for (int64_t x = 0; x < 100; x += 3) {
         tseed_findings_set_hole(findings, tseed_findings_find(findings, 9, x, 0), 0);
     }
-    for (unsigned i = 0; i < 66; i++) {
-        hole = tseed_findings_hole(findings, i);
-        assert_int_equal(hole->x, i / 2 * 3 + i % 2 + 1);
+    for (const tseed_finding_t *hole = findings->holes; hole; hole = hole->next_hole) {
+        assert_true(hole->is_hole);
+        count_of[hole->x % 3]++;
     }
-    assert_null(tseed_findings_hole(findings, 66));
+    assert_int_equal(count_of[0], 0);
+    assert_int_equal(count_of[1], 33);
+    assert_int_equal(count_of[2], 33);
     tseed_findings_destroy(findings);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metatiles__share_what_both_have),
+        cmocka_unit_test(test_findings__ranges_meet_and_have_each_other),
         cmocka_unit_test(test_findings__metatiles_below_and_touched),
         cmocka_unit_test(test_findings__half_a_metatile_is_not_below),
         cmocka_unit_test(test_findings__are_found_above_tiles_that_hang_out),
@@ -341,7 +347,7 @@ int main(void)
         cmocka_unit_test(test_findings__a_hole_counts_where_it_was_looked_at),
         cmocka_unit_test(test_findings__each_below_is_visited_whatever_the_level),
         cmocka_unit_test(test_findings__what_is_gone_is_made_anew),
-        cmocka_unit_test(test_findings__holes_have_an_order),
+        cmocka_unit_test(test_findings__many_are_holes_and_no_holes_any_more),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

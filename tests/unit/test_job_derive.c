@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "work/tseed_job_cut.h"
-#include "savings/tseed_derived.h"
+#include "savings/tseed_savings.h"
 #include "work/tseed_job_derive.h"
 
 static int derive_setup(void **state)

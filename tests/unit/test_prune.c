@@ -8,7 +8,7 @@
 #include "base/tseed_clock.h"
 #include "board_memory.h"
 #include "origins_fixture.h"
-#include "savings/tseed_known.h"
+#include "savings/tseed_finding_set.h"
 #include "savings/tseed_savings.h"
 #include "state/tseed_books.h"
 

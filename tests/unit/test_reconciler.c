@@ -13,7 +13,7 @@
 #include "books/tseed_discover.h"
 #include "books/tseed_lapsed.h"
 #include "books/tseed_reconciler.h"
-#include "books/tseed_usage_status.h"
+#include "books/tseed_cache.h"
 #include "counters_fixture.h"
 #include "pool_fixture.h"
 #include "state/tseed_books.h"
@@ -147,7 +147,16 @@ static void count_page(int64_t x, int64_t tiles)
     tseed_effect_t difference;
 
     tseed_book_count(&difference, cache.book, tilesets[0], &page, &found, 0);
-    tseed_usage_status_counted(&cache, 1, &difference);
+    /* as the count says to the cache */
+    cache.status.reconcile.counted++;
+    cache.status.reconcile.differing += difference.names != 0;
+    if (difference.names > 0) {
+        tseed_effect_add(&cache.status.reconcile.found, &difference);
+    } else {
+        tseed_effect_add(&cache.status.reconcile.lost,
+                         &(tseed_effect_t){-difference.names, -difference.files, -difference.bytes,
+                                           -difference.allocated});
+    }
 }
 
 /* The walk of a tile set, and then the count of its shared files. */

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "books/tseed_usage_status.h"
+#include "books/tseed_cache.h"
 
 static tseed_cache_t cache;
 
@@ -21,7 +21,7 @@ static int setup(void **state)
 
 static void count(tseed_effect_t difference)
 {
-    tseed_usage_status_counted(&cache, 1, &difference);
+    tseed_cache_counted(&cache, 1, &difference);
 }
 
 static void assert_counted(int64_t pages, int64_t differing)
@@ -66,7 +66,7 @@ static void test_usage_status__found_and_lost_are_summed_apart(void **state)
 static void test_usage_status__shared_files_are_no_page(void **state)
 {
     (void)state;
-    tseed_usage_status_counted(&cache, 0, &(tseed_effect_t){0, 1, 70, 4096});
+    tseed_cache_counted(&cache, 0, &(tseed_effect_t){0, 1, 70, 4096});
     assert_counted(0, 0);
     assert_int_equal(cache.status.reconcile.found.files, 1);
 }
