@@ -33,7 +33,7 @@ static tseed_job_t *job_begin(const tseed_job_what_t *what)
     return &job;
 }
 
-tseed_run_t *tseed_background_of(tseed_background_t *module, const tseed_book_tileset_t *booked)
+tseed_run_t *tseed_background_of(tseed_background_t *module, tseed_book_tileset_t *booked)
 {
     (void)module;
     return configured ? &background[booked->number] : NULL;
@@ -51,7 +51,7 @@ tseed_job_t *tseed_page_jobs_begin(tseed_page_jobs_t *page_jobs, const tseed_job
 
 tseed_job_t *tseed_page_jobs_begin_shared(tseed_page_jobs_t *page_jobs,
                                           const tseed_job_what_t *what,
-                                          const tseed_book_tileset_t *booked)
+                                          tseed_book_tileset_t *booked)
 {
     tseed_job_what_t whole = *what;
 
