@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "books/tseed_evict.h"
-#include "books/tseed_evict_plan.h"
 #include "pool_fixture.h"
 #include "state/tseed_books.h"
 #include "work/tseed_workers.h"
@@ -28,10 +27,10 @@ int clock_gettime(clockid_t clock, struct timespec *time)
     return 0;
 }
 
-tseed_run_t *tseed_background_of(tseed_background_t *background, const tseed_book_tileset_t *booked)
+tseed_run_t *tseed_background_of(tseed_background_t *background, tseed_book_tileset_t *booked)
 {
     (void)background;
-    run.booked = (tseed_book_tileset_t *)booked;
+    run.booked = booked;
     return &run;
 }
 
