@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The cutoff: what truncates make out of date. */
+/* The cutoff: what truncates and reseeds make out of date. */
 #include "books/tseed_cutoff.h"
 
 #include <apr_strings.h>
@@ -78,10 +78,10 @@ static int has_something(const tseed_job_t *job)
            job->request.stage == TSEED_STAGE_CUT || job->savings.shade;
 }
 
-static void make_stale(const line_t *line, tseed_run_t *runs)
+static void make_stale(const line_t *line, const char *tileset, tseed_run_t *runs)
 {
     for (tseed_run_t *run = runs; run; run = run->next_run) {
-        tseed_job_t *job = strcmp(run->tileset.key, line->tileset) == 0 ? run->jobs : NULL;
+        tseed_job_t *job = strcmp(run->tileset.key, tileset) == 0 ? run->jobs : NULL;
 
         for (; job; job = job->sibling) {
             if (has_something(job) && meets(line, &job->metatile.whole)) {
@@ -91,25 +91,23 @@ static void make_stale(const line_t *line, tseed_run_t *runs)
     }
 }
 
-void tseed_cutoff_draw(tseed_cutoff_t *cutoff, const tseed_task_t *truncate,
+void tseed_cutoff_draw(tseed_cutoff_t *cutoff, const tseed_task_t *task,
                        const tseed_tileset_t *tileset)
 {
-    const tseed_shape_t shape = {0, truncate->zoom_stop, truncate->meta_width,
-                                 truncate->meta_height};
-    line_t *line;
+    const tseed_shape_t shape = {0, task->zoom_stop, task->meta_width, task->meta_height};
+    line_t line = {.next = cutoff->lines, .truncate = task->id, .zoom_start = task->zoom_start};
 
-    if (!truncate->has_area) {
+    if (!task->has_area) {
         return;
     }
-    line = tseed_memory_get(sizeof(*line));
-    line->next = cutoff->lines;
-    line->truncate = truncate->id;
-    line->tileset = tseed_memory_copy(tileset->key);
-    line->zoom_start = truncate->zoom_start;
-    tseed_positions_init(&line->area, tileset->subset->gridset, &truncate->bounds, &shape);
-    cutoff->lines = line;
-    make_stale(line, cutoff->runs->tasks);
-    make_stale(line, cutoff->runs->background);
+    tseed_positions_init(&line.area, tileset->subset->gridset, &task->bounds, &shape);
+    make_stale(&line, tileset->key, cutoff->runs->tasks);
+    make_stale(&line, tileset->key, cutoff->runs->background);
+    if (task->type == TSEED_TRUNCATE) {
+        line.tileset = tseed_memory_copy(tileset->key);
+        cutoff->lines = tseed_memory_get(sizeof(line));
+        *cutoff->lines = line;
+    }
 }
 
 void tseed_cutoff_end(tseed_cutoff_t *cutoff, int64_t truncate)

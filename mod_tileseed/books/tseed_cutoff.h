@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The cutoff: a truncate is a line in time. Main thread only.
+/* The cutoff: a truncate is a line in time, and a reseed. Main thread only.
  *
  *      answer fetched ──┐
  *                       ├─ truncate taken in ──► its tiles are removed ──► done
@@ -23,6 +23,10 @@
  *                            of them are still there. A finding that is read from the database
  *                            meanwhile is asked for here.
  *
+ * A reseed says the same of its tiles, but makes them itself: the jobs of other tasks and requests
+ * become stale when the reseed is taken in, so that no answer of before is stored or learnt from
+ * behind it. No line stays open.
+ *
  * Lines are not saved. Answers die with the seeder that has asked for them, and the next seeder
  * draws the lines of unfinished truncates anew before it does anything.
  */
@@ -37,9 +41,10 @@ typedef struct tseed_cutoff_t tseed_cutoff_t;
 /* Makes the module in the context's pool; no line is open. */
 tseed_cutoff_t *tseed_cutoff_create(const tseed_context_t *context, const tseed_runs_t *runs);
 
-/* Opens the line of a truncate, when the truncate is taken in, and makes jobs stale. The caller
- * then forgets what was found, and sends back what waits with a stale answer. */
-void tseed_cutoff_draw(tseed_cutoff_t *cutoff, const tseed_task_t *truncate,
+/* Opens the line of a truncate, when the truncate is taken in, and makes jobs stale; of a reseed
+ * does the latter alone. The caller then forgets what was found (not for a reseed), and sends back
+ * what waits with a stale answer. */
+void tseed_cutoff_draw(tseed_cutoff_t *cutoff, const tseed_task_t *task,
                        const tseed_tileset_t *tileset);
 
 /* Closes the line of a truncate that has ended, if there is one. */

@@ -22,6 +22,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "state/tseed_books.h"
+#include "state/tseed_finding_rows.h"
 #include "state/tseed_origin_rows.h"
 #include "work/tseed_heartbeat.h"
 
@@ -139,6 +140,24 @@ static apr_status_t forget_pages(tseed_page_loader_t *loader, const apr_array_he
     return rv;
 }
 
+/* Tiles of any colour may lie in pages in doubt. */
+static apr_status_t doubt_findings(tseed_page_loader_t *loader, const apr_array_header_t *doubts)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0, deepest = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
+        const tseed_page_record_t *record = &APR_ARRAY_IDX(doubts, i, tseed_page_record_t);
+        const int is_last = i + 1 == doubts->nelts || record[1].tileset != record->tileset;
+
+        deepest = record->page.z > deepest ? record->page.z : deepest;
+        if (is_last) {
+            rv = tseed_finding_rows_doubt(loader->session->state, record->tileset, deepest);
+            deepest = 0;
+        }
+    }
+    return rv;
+}
+
 /* Forgets the origins of pages in doubt. */
 static apr_status_t forget_answers(tseed_page_loader_t *loader, const apr_array_header_t *doubts)
 {
@@ -147,6 +166,9 @@ static apr_status_t forget_answers(tseed_page_loader_t *loader, const apr_array_
     if (rv == APR_SUCCESS) {
         rv = doubts->nelts > DOUBTS_FEW ? forget_levels(loader, doubts)
                                         : forget_pages(loader, doubts);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = doubt_findings(loader, doubts);
     }
     if (doubts->nelts == 0) {
         return rv;

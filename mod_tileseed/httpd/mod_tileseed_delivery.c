@@ -122,11 +122,11 @@ static int is_settled(const request_rec *r)
     return r->finfo.mtime <= r->request_time - SETTLED;
 }
 
-/* Tiles of one colour are links to a file that may be older than the tile that they replace: the
- * file's time says nothing of the tile. */
-static int has_time(const request_rec *r)
+/* Whether the tile is one of one colour: a link to a file that may be older than the tile that the
+ * link has replaced. The file's time says nothing of the tile. */
+static int is_link(const request_rec *r)
 {
-    return !((r->finfo.valid & APR_FINFO_NLINK) && r->finfo.nlink > 1);
+    return (r->finfo.valid & APR_FINFO_NLINK) && r->finfo.nlink > 1;
 }
 
 /* Forgets the conditions by time that a tile's file can't answer. A file may replace a newer one:
@@ -138,11 +138,11 @@ static void drop_conditions_by_time(request_rec *r)
     const char *since = apr_table_get(r->headers_in, "If-Modified-Since");
     const char *range = apr_table_get(r->headers_in, "If-Range");
 
-    if (since && !(has_time(r) && is_settled(r) &&
+    if (since && !(!is_link(r) && is_settled(r) &&
                    apr_date_parse_http(since) == apr_time_from_sec(apr_time_sec(r->finfo.mtime)))) {
         apr_table_unset(r->headers_in, "If-Modified-Since");
     }
-    if (!has_time(r) || !is_settled(r)) {
+    if (is_link(r) || !is_settled(r)) {
         apr_table_unset(r->headers_in, "If-Unmodified-Since");
         if (range && !strchr(range, '"')) {
             apr_table_unset(r->headers_in, "Range");
@@ -234,12 +234,27 @@ static apr_time_t earlier_time(const request_rec *r)
     return (r->finfo.mtime < r->request_time ? r->finfo.mtime : r->request_time) - APR_USEC_PER_SEC;
 }
 
+/* Shared files that were made in one tick of the file system's clock may be alike in all that
+ * httpd makes the tag of: size and time. */
+static void tell_tag(request_rec *r)
+{
+    const char *tag;
+
+    ap_set_etag(r);
+    tag = apr_table_get(r->headers_out, "ETag");
+    if (tag && is_link(r)) {
+        apr_table_setn(r->headers_out, "ETag",
+                       apr_psprintf(r->pool, "%.*s-%" APR_UINT64_T_HEX_FMT "\"",
+                                    (int)strlen(tag) - 1, tag, (apr_uint64_t)r->finfo.inode));
+    }
+}
+
 /* Tells the ETag, and the time where the file has one. */
 static int judge_conditions(request_rec *r)
 {
     r->mtime = r->finfo.mtime;
-    ap_set_etag(r);
-    if (has_time(r)) {
+    tell_tag(r);
+    if (!is_link(r)) {
         tell_time(r, is_settled(r) ? r->mtime : earlier_time(r));
     }
     drop_conditions_by_time(r);

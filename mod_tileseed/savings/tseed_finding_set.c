@@ -19,6 +19,7 @@ tseed_finding_set_t *tseed_finding_set_create(const tseed_book_tileset_t *booked
 
     set->booked = booked;
     set->recipe = booked->record.recipe;
+    set->depth = depth;
     set->findings = tseed_findings_create(meta_width, meta_height, depth);
     return set;
 }
@@ -37,6 +38,7 @@ void tseed_finding_set_clear(tseed_finding_set_t *set, int meta_width, int meta_
 {
     tseed_findings_destroy(set->findings);
     set->findings = tseed_findings_create(meta_width, meta_height, depth);
+    set->depth = depth;
     set->changed = NULL;
     set->shades_saved = 0;
     set->must_drop = 1;
@@ -99,17 +101,26 @@ static int is_sound(const tseed_finding_set_t *set, const tseed_finding_t *row)
            row->shade <= set->shade_count;
 }
 
+/* A finding whose depth was not enough is older than what may have been made below since: it prunes
+ * nothing, however few levels TileSeedPrune asks for later. Its depth is saved less this. */
+#define NOT_ENOUGH 100
+
 static void take_row(tseed_finding_set_t *set, tseed_finding_t *row)
 {
-    const int is_hole = row->is_hole;
+    const int is_hole = row->is_hole, was_enough = row->depth >= 0;
     tseed_finding_t *finding;
 
+    row->depth += was_enough ? 0 : NOT_ENOUGH;
     if (is_sound(set, row)) {
         finding = tseed_findings_get(set->findings, row->range.z, row->x, row->y);
         row->next = finding->next;
         row->is_hole = 0;
         *finding = *row;
         tseed_findings_set_hole(set->findings, finding, is_hole);
+        if (tseed_finding_prunes(set->findings, finding) != was_enough) {
+            finding->depth = was_enough ? finding->depth : set->depth - 1;
+            tseed_finding_set_change(set, finding);
+        }
     }
 }
 
@@ -206,7 +217,10 @@ apr_status_t tseed_finding_set_write(tseed_finding_set_t *set, tseed_state_t *st
         rv = tseed_finding_rows_shade_save(state, id, &(tseed_shade_row_t){i + 1, digits});
     }
     for (tseed_finding_t *at = set->changed; rv == APR_SUCCESS && at; at = at->next_changed) {
-        rv = tseed_finding_rows_save(state, id, at);
+        tseed_finding_t row = *at;
+
+        row.depth -= tseed_finding_prunes(set->findings, at) ? 0 : NOT_ENOUGH;
+        rv = tseed_finding_rows_save(state, id, &row);
     }
     return rv;
 }

@@ -20,6 +20,7 @@ typedef struct {
     tseed_findings_t *findings;
     uint64_t recipe; /* of the tiles that were looked at */
     /* private */
+    int depth;
     tseed_shade_t **shades; /* by number - 1; each is freed with the set alone: jobs have them */
     uint32_t shade_count, shades_saved;
     tseed_finding_t *changed; /* by next_changed */

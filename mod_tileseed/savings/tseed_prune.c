@@ -287,7 +287,7 @@ const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, i
 
 /* A finding for each metatile of one colour, and for each other one below such. */
 
-/* A metatile, its tiles that were looked at, and the finding that prunes it, or NULL. */
+/* A metatile, its tiles that the layer has, and the finding that prunes it, or NULL. */
 typedef struct {
     const tseed_prune_t *prune;
     tseed_finding_set_t *set;
@@ -398,24 +398,6 @@ static int is_empty_below(const site_t *site)
     return tiles == 0;
 }
 
-/* Notes which ground is of a shade. The ground that an earlier task has found of the same colour
- * stays known if it is larger. A hole never loses ground, and has no colour where it has several
- * grounds: the finding above it is of before it, and would speak for what the hole has lost. */
-static void set_ground(tseed_finding_t *finding, const tseed_range_t *range, uint32_t shade)
-{
-    if (finding->shade == shade && tseed_range_has(&finding->range, range)) {
-        return;
-    }
-    if (finding->is_hole && !tseed_range_has(range, &finding->range)) {
-        finding->range = tseed_cells_bound(&finding->range, range);
-        finding->shade = 0;
-        finding->depth = 0;
-        return;
-    }
-    finding->range = *range;
-    finding->shade = shade;
-}
-
 typedef struct {
     tseed_finding_set_t *set;
     uint32_t shade;
@@ -430,11 +412,10 @@ static void forget_older(void *baton, tseed_finding_t *below)
     }
 }
 
-/* Notes a metatile that is of one shade, or has several colours (0) below a finding. What is known
- * to lie below it is known of the ground that the finding had: of more ground it is asked anew. A
- * hole stays one: below it there may be tiles of another colour, whatever its own is now. What was
- * found below of another colour is older, and forgotten: it would count again, after all that was
- * passed, as soon as this finding is forgotten. */
+/* Notes a metatile that is of one shade, or has several colours (0) below a finding. A hole stays
+ * one: below it there may be tiles of another colour, whatever its own is now. What was found below
+ * of another colour is older, and forgotten: it would count again, after all that was passed, as
+ * soon as this finding is forgotten. */
 static void note(const site_t *site, uint32_t shade)
 {
     const tseed_run_t *run = site->job->run;
@@ -448,13 +429,16 @@ static void note(const site_t *site, uint32_t shade)
     newer_t newer = {site->set, shade};
     int is_hole;
 
-    if (speaks_anew) {
+    if (speaks_anew || !finding->is_clean) {
         finding->is_clean = prunes && is_empty_below(site);
+    }
+    if (speaks_anew) {
         finding->is_saved = 0;
     }
     is_hole = site->above && (site->above->shade != shade || finding->is_hole);
     finding->depth = depth;
-    set_ground(finding, site->range, shade);
+    finding->range = *site->range;
+    finding->shade = shade;
     if (speaks_anew && prunes) {
         tseed_findings_each_below(site->set->findings, run->tileset.subset->gridset, finding,
                                   forget_older, &newer);
@@ -509,43 +493,74 @@ static void doubt(tseed_finding_set_t *set, const tseed_job_t *job)
     }
 }
 
-/* Takes in a CUT that has made tiles of an answer, or has found that they are as before. */
+/* Takes in that a metatile is of a shade; 0: of several, or nobody knows. */
+static void learn(const site_t *site, tseed_finding_t *known, uint32_t shade)
+{
+    if (is_worth_it(site, known, shade)) {
+        note(site, shade);
+    } else if (known) {
+        tseed_finding_set_forget(site->set, known);
+    }
+}
+
+/* A part of a metatile speaks for the metatile only if it is of another colour than all of it was
+ * known to be. */
+static void learn_of_part(const site_t *site, tseed_finding_t *known, uint32_t shade)
+{
+    const tseed_finding_t *expected = known ? known : site->above;
+
+    if (expected && expected->shade != shade) {
+        learn(site, known, 0);
+    }
+}
+
+/* Takes in a CUT that has made tiles of an answer, or has found that they are as before. One that
+ * has failed, or has an answer of before a line, may have written tiles of any colour. */
 static void took(void *saving, tseed_job_t *job)
 {
     tseed_prune_t *prune = saving;
     const tseed_run_t *run = job->run;
+    const tseed_subset_t *subset = run->tileset.subset;
+    const tseed_metatile_t *metatile = &job->metatile;
+    const tseed_range_t level = tseed_range_of(subset->gridset, metatile->whole.z, &subset->extent);
+    const tseed_range_t range = tseed_range_intersect(&metatile->whole, &level);
     const tseed_plain_t *plain = &job->result.plain;
+    const int is_good =
+        job->result.outcome == TSEED_JOB_OK && !job->accounts.is_stale && !run->is_doubtful;
+    const int is_part = !tseed_range_has(&metatile->wanted, &range);
     site_t site = {prune,
                    find(prune, run->booked),
                    job,
-                   &job->metatile.wanted,
-                   job->metatile.whole.minx / run->task->meta_width,
-                   job->metatile.whole.miny / run->task->meta_height,
+                   &range,
+                   metatile->whole.minx / run->task->meta_width,
+                   metatile->whole.miny / run->task->meta_height,
                    NULL};
     tseed_finding_t *known;
-    uint32_t shade;
+    uint32_t shade = 0; /* several colours, or too many shades */
 
-    if (job->result.outcome != TSEED_JOB_OK || job->savings.is_made_of_shade ||
-        !config_of(run)->is_on || (job->savings.shade && !job->result.is_wrong) || !site.set ||
-        site.set->recipe != run->booked->record.recipe) {
+    if (job->savings.is_made_of_shade || !config_of(run)->is_on || !site.set ||
+        site.set->recipe != run->booked->record.recipe ||
+        (is_good ? job->savings.shade && !job->result.is_wrong : tseed_job_written(job) == 0)) {
         return;
     }
-    if (job->result.is_wrong) {
+    if (is_good && job->result.is_wrong) {
         doubt(site.set, job);
     }
-    site.above = tseed_findings_above(site.set->findings, run->tileset.subset->gridset, site.range,
-                                      1, NULL, NULL);
-    known = tseed_findings_find(site.set->findings, site.range->z, site.x, site.y);
-    shade = plain->colours == TSEED_COLOURS_ONE
-                ? tseed_finding_set_number(site.set, plain->data, plain->length)
-                : 0; /* several colours, or too many shades */
-    if (plain->colours == TSEED_COLOURS_UNKNOWN ||
-        (plain->colours == TSEED_COLOURS_ONE && tseed_job_present(job) > job->result.equal)) {
-        confirm(&site, known, shade);
-    } else if (is_worth_it(&site, known, shade)) {
-        note(&site, shade);
-    } else if (known) {
-        tseed_finding_set_forget(site.set, known);
+    site.above = tseed_findings_above(site.set->findings, subset->gridset, &range, 1, NULL, NULL);
+    known = tseed_findings_find(site.set->findings, range.z, site.x, site.y);
+    if (is_good && plain->colours == TSEED_COLOURS_ONE) {
+        shade = tseed_finding_set_number(site.set, plain->data, plain->length);
+    }
+    if (!is_good) {
+        learn(&site, known, 0);
+    } else if (plain->colours == TSEED_COLOURS_UNKNOWN ||
+               (plain->colours == TSEED_COLOURS_ONE &&
+                tseed_job_present(job) > job->result.equal)) {
+        confirm(&site, is_part ? NULL : known, shade);
+    } else if (is_part) {
+        learn_of_part(&site, known, shade);
+    } else {
+        learn(&site, known, shade);
     }
 }
 

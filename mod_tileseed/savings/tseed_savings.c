@@ -218,16 +218,16 @@ static void take_derived(tseed_savings_t *savings, tseed_job_t *job)
     }
 }
 
-/* Nothing is learnt from an answer of before a truncate, or where writes have failed meanwhile. Its
- * tiles may have been written. */
+/* Nothing is learnt from an answer of before a truncate or a reseed, or where writes have failed
+ * meanwhile. Its tiles may have been written. */
 static void learn(tseed_savings_t *savings, tseed_job_t *job)
 {
     if (job->accounts.is_stale || job->run->is_doubtful) { /* the task's end advises a reseed */
         tseed_origins_forget(savings->uses.origins, job);
     } else {
         tseed_origins_take(savings->uses.origins, job);
-        tseed_prune_saving.took(savings->prune, job);
     }
+    tseed_prune_saving.took(savings->prune, job);
 }
 
 void tseed_savings_took(tseed_savings_t *savings, tseed_job_t *job)
@@ -265,10 +265,9 @@ void tseed_savings_drain(tseed_savings_t *savings, const tseed_run_t *run)
     tseed_sharing_drain(savings->sharing, run);
 }
 
-int64_t tseed_savings_draw_line(tseed_savings_t *savings, const tseed_tileset_t *tileset)
+void tseed_savings_close(tseed_savings_t *savings)
 {
     tseed_sharing_forget(savings->sharing);
-    return tseed_prune_saving.truncate(savings->prune, tileset);
 }
 
 int64_t tseed_savings_truncate(tseed_savings_t *savings, const tseed_tileset_t *tileset)

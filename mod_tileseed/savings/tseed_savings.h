@@ -148,11 +148,11 @@ void tseed_savings_fail(tseed_savings_t *savings, const tseed_job_t *leader);
 /* Sends back the jobs of a run that follow a request, as cancelled. */
 void tseed_savings_drain(tseed_savings_t *savings, const tseed_run_t *run);
 
-/* A truncate's line is drawn: nothing follows a request that was sent before, and what was found in
- * its area is forgotten. Returns how many findings were that have pruned what lies below them. */
-int64_t tseed_savings_draw_line(tseed_savings_t *savings, const tseed_tileset_t *tileset);
+/* A line is drawn: nothing follows a request that was sent before. */
+void tseed_savings_close(tseed_savings_t *savings);
 
-/* A truncate is claimed: forgets what was found in its area, if that could not be done before. */
+/* A truncate is taken in, or claimed if that could not be done before: forgets what was found in
+ * its area. Returns how many findings were that have pruned what lies below them. */
 int64_t tseed_savings_truncate(tseed_savings_t *savings, const tseed_tileset_t *tileset);
 
 /* Forgets what is known of a tile set that leaves the book; the database is the caller's matter. */

@@ -74,13 +74,16 @@ static void show_forgotten(const tseed_tasks_t *tasks, int slot, int64_t forgott
     }
 }
 
-/* What was asked and found before a truncate is worth nothing from now on. What was found is
- * forgotten before a job is sent back, so that no job takes it up again. */
+/* What was asked before a truncate or a reseed, and found before a truncate, is worth nothing from
+ * now on. What was found is forgotten before a job is sent back: no job takes it up again. */
 static void draw_line(tseed_tasks_t *tasks, const tseed_entry_t *entry, const tseed_task_t *task,
                       const tseed_tileset_t *tileset)
 {
     tseed_cutoff_draw(tasks->uses.cutoff, task, tileset);
-    show_forgotten(tasks, entry->slot, tseed_savings_draw_line(tasks->uses.savings, tileset));
+    tseed_savings_close(tasks->uses.savings);
+    if (task->type == TSEED_TRUNCATE) {
+        show_forgotten(tasks, entry->slot, tseed_savings_truncate(tasks->uses.savings, tileset));
+    }
     for (tseed_run_t *run = tasks->uses.runs->tasks; run; run = run->next_run) {
         tseed_flow_send_back(run);
     }
@@ -101,7 +104,7 @@ static void resolve(tseed_tasks_t *tasks, tseed_entry_t *entry, const tseed_task
         tseed_obstacles_add(&tasks->obstacles, entry, problem);
         return;
     }
-    if (task->type == TSEED_TRUNCATE) {
+    if (task->type == TSEED_TRUNCATE || task->type == TSEED_RESEED) {
         draw_line(tasks, entry, task, &tileset);
     }
     entry->tileset = tseed_memory_copy(tileset.key);

@@ -58,6 +58,11 @@ apr_status_t tseed_finding_rows_forget(tseed_state_t *state, int64_t tileset)
     return tseed_work_write(state, forget, &tileset);
 }
 
+apr_status_t tseed_finding_rows_doubt(tseed_state_t *state, int64_t tileset, int z)
+{
+    return tseed_work_change(state, NULL, TSEED_SQL_FINDINGS_DOUBT, (const void *[]){&tileset, &z});
+}
+
 /* ---- shades ---- */
 
 static void load_shade(void *row, tseed_rows_t *rows)

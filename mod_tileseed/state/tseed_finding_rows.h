@@ -23,6 +23,9 @@ apr_status_t tseed_finding_rows_load(tseed_state_t *state, apr_array_header_t **
 apr_status_t tseed_finding_rows_save(tseed_state_t *state, int64_t tileset,
                                      const tseed_finding_t *finding);
 
+/* Nobody knows any more of what colour tiles of level z are: no finding above is clean. */
+apr_status_t tseed_finding_rows_doubt(tseed_state_t *state, int64_t tileset, int z);
+
 /* Deletes all of a tile set, with its shades. */
 apr_status_t tseed_finding_rows_forget(tseed_state_t *state, int64_t tileset);
 

@@ -185,6 +185,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_FINDING_DELETE] =
         "DELETE FROM finding WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
     [TSEED_SQL_FINDINGS_DELETE] = "DELETE FROM finding WHERE tileset = %lld",
+    [TSEED_SQL_FINDINGS_DOUBT] = "UPDATE finding SET clean = 0 WHERE tileset = %lld AND z < %d",
     [TSEED_SQL_SHADES] = "SELECT id, tile FROM shade WHERE tileset = %lld ORDER BY id",
     [TSEED_SQL_SHADE_SAVE] = "INSERT INTO shade (tileset, id, tile) VALUES (%lld, %lld, %s)"
                              " ON CONFLICT (tileset, id) DO UPDATE SET tile = excluded.tile",

@@ -12,7 +12,7 @@ import lint
 
 ONE_CALLER = 217
 ONLY_TESTS = 14
-FEATURES = {'prun': 17, 'deriv': 39, 'portion|relay|errand|lease': 69}
+FEATURES = {'prun': 18, 'deriv': 39, 'portion|relay|errand|lease': 69}
 
 PUBLIC = re.compile(r'(?m)^(?!static\b|typedef\b)[\w][\w\s*]*?\b(tseed_\w+)\s*\([^;{}]*\)\s*\{')
 

@@ -349,19 +349,14 @@ static void cut_part(tseed_run_t *by, int z, int64_t x, int64_t y, const char *c
     tseed_savings_took(savings, &job);
 }
 
-/* The level above speaks for the ground that was looked at. */
-static void test_prune__a_part_speaks_for_itself(void **state)
+/* The rest of the metatile may be of another colour. */
+static void test_prune__a_part_speaks_for_nothing(void **state)
 {
-    tseed_run_t *west = part_run(1, 0, 0, 2, 2);
-
     (void)state;
-    cut_part(west, 3, 0, 0, "blue");
-    cut(4, 0, 0, "blue");
-    cut(4, 1, 0, "blue");
-    cut(4, 0, 1, "blue");
-    assert_shade(5, 0, 0, "blue");
-    assert_shade(5, 2, 0, NULL);
-    assert_shade(5, 0, 2, NULL);
+    layer.uniform.depth = 0;
+    cut_part(part_run(1, 0, 0, 2, 2), 3, 0, 0, "blue");
+    assert_shade(4, 0, 0, NULL);
+    assert_false(tseed_savings_has_changes(savings));
 }
 
 /* ---- what ends it ---- */
@@ -385,30 +380,85 @@ static void test_prune__an_island_is_a_hole(void **state)
     assert_shade(7, 4, 4, NULL);
 }
 
-/* Two tasks have looked at parts of a metatile: it is a hole where either did, of no colour. */
-static void test_prune__a_hole_never_loses_ground(void **state)
+/* Columns 0 to 2 and rows 0 to 3 of level 3: a part of the metatile 0, 1 of level 4. */
+static void test_prune__a_part_of_another_colour_is_a_hole(void **state)
 {
-    tseed_run_t *west = part_run(1, 0, 0, 2, 3), *east = part_run(2, 3, 3, 4, 4);
+    tseed_run_t *west = part_run(1, 0, 0, 2, 3);
 
     (void)state;
     layer.uniform.depth = 0;
     cut(3, 0, 0, "blue");
-    /* level 4: tiles 4 and 5 of columns are of the west, 6 and 7 of the east; likewise rows */
+    cut_part(west, 4, 0, 1, "blue");
+    assert_shade(6, 0, 4, "blue");
     cut_part(west, 4, 0, 1, "green");
-    assert_shade(6, 0, 4, "green");
-    cut_part(east, 4, 1, 1, "green");
-    assert_shade(6, 7, 7, "green");
-    cut_part(part_run(1, 0, 0, 1, 1), 4, 0, 0, "green");
-    assert_shade(6, 0, 0, "green");
-    cut_part(part_run(1, 1, 1, 2, 2), 4, 0, 0, "green");
-    assert_shade(6, 0, 0, NULL);
-    assert_shade(6, 3, 3, NULL);
-    assert_shade(6, 3, 0, NULL);
-    assert_shade(6, 0, 3, NULL);
-    cut(4, 0, 0, "green"); /* all of it */
-    assert_shade(6, 0, 3, "green");
-    cut_part(part_run(1, 0, 0, 1, 1), 4, 0, 0, "green"); /* which is known already */
-    assert_shade(6, 3, 3, "green");
+    assert_shade(6, 0, 4, NULL);
+    assert_shade(6, 3, 7, NULL);
+    assert_shade(6, 0, 3, "blue");
+    cut(4, 0, 1, "green"); /* all of it */
+    cut_part(west, 4, 0, 1, "green");
+    assert_shade(6, 3, 7, "green");
+    cut_part(west, 4, 0, 1, "blue");
+    assert_shade(6, 3, 7, NULL);
+}
+
+static void test_prune__what_was_written_and_not_looked_at_is_a_hole(void **state)
+{
+    tseed_job_t failed, stale;
+
+    (void)state;
+    layer.uniform.depth = 0;
+    cut(3, 0, 0, "blue");
+    failed = cut_by(run, 6, 1, 1, NULL);
+    failed.result.outcome = TSEED_JOB_NO_STORE;
+    tseed_savings_took(savings, &failed);
+    assert_shade(7, 2, 2, "blue");
+    failed.result.written[0] = 1;
+    tseed_savings_took(savings, &failed);
+    assert_shade(7, 2, 2, NULL);
+    stale = cut_by(run, 6, 2, 2, "blue");
+    stale.accounts.is_stale = stale.result.written[0] = 1;
+    tseed_savings_took(savings, &stale);
+    assert_shade(7, 4, 4, NULL);
+    assert_shade(7, 6, 6, "blue");
+}
+
+/* What was made below it since was no hole of it. */
+static void test_prune__fewer_levels_make_no_finding_prune(void **state)
+{
+    (void)state;
+    layer.uniform.depth = 2;
+    cut(3, 0, 0, "blue");
+    cut(4, 0, 0, "blue");
+    save();
+    tseed_savings_leave(savings, booked);
+    layer.uniform.depth = 1;
+    make_savings();
+    assert_shade(5, 0, 0, NULL);
+    cut(5, 0, 0, "blue");
+    assert_shade(6, 0, 0, "blue");
+}
+
+/* Answers of before are asked for again; the findings stay, and nothing is barred. */
+static void test_prune__a_reseed_makes_answers_stale(void **state)
+{
+    const tseed_task_t reseed = {.id = 90,
+                                 .type = TSEED_RESEED,
+                                 .zoom_start = 4,
+                                 .zoom_stop = 4,
+                                 .meta_width = 4,
+                                 .meta_height = 4,
+                                 .has_area = 1,
+                                 .bounds = subset.gridset->extent};
+    tseed_job_t above = cut_by(run, 3, 0, 0, "blue"), below = cut_by(run, 5, 0, 0, "blue");
+
+    (void)state;
+    above.sibling = &below;
+    run->jobs = &above;
+    tseed_cutoff_draw(cutoff, &reseed, &run->tileset);
+    assert_true(above.accounts.is_stale);
+    assert_false(below.accounts.is_stale);
+    assert_false(tseed_cutoff_has(cutoff, run->tileset.key, &above.metatile.whole));
+    run->jobs = NULL;
 }
 
 /* What is made again of the colour of its finding above is no hole. */
@@ -527,7 +577,8 @@ static void test_prune__a_truncate_forgets_what_was_found(void **state)
     save();
     tseed_cutoff_draw(cutoff, &truncate, &run->tileset);
     session.must_save = session.must_record = 0;
-    assert_int_equal(tseed_savings_draw_line(savings, &run->tileset), 1);
+    tseed_savings_close(savings);
+    assert_int_equal(tseed_savings_truncate(savings, &run->tileset), 1);
     assert_true(session.must_save && session.must_record);
     assert_shade(5, 0, 0, NULL);
     assert_shade(5, 4, 4, "green");
@@ -980,9 +1031,12 @@ int main(void)
         TEST(several_colours_are_not_kept),
         TEST(requests_keep_what_is_known),
         TEST(tiles_that_stay_were_not_looked_at),
-        TEST(a_part_speaks_for_itself),
+        TEST(a_part_speaks_for_nothing),
         TEST(an_island_is_a_hole),
-        TEST(a_hole_never_loses_ground),
+        TEST(a_part_of_another_colour_is_a_hole),
+        TEST(what_was_written_and_not_looked_at_is_a_hole),
+        TEST(fewer_levels_make_no_finding_prune),
+        TEST(a_reseed_makes_answers_stale),
         TEST(what_agrees_with_its_finding_is_no_hole),
         TEST(older_findings_below_are_forgotten),
         TEST(nothing_stays_known_where_it_is_off),

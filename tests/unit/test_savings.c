@@ -308,7 +308,8 @@ static void test_savings__a_request_serves_two_runs(void **state)
     assert_true(tseed_savings_ask(savings, &leader, 0));
     tseed_savings_came(savings, &leader);
     assert_non_null(tseed_savings_partner(savings, &follower, &address));
-    assert_int_equal(tseed_savings_draw_line(savings, &run->tileset), 0);
+    tseed_savings_close(savings);
+    assert_int_equal(tseed_savings_truncate(savings, &run->tileset), 0);
     assert_null(tseed_savings_partner(savings, &follower, &address));
     tseed_savings_tick(savings);
 }
