@@ -213,10 +213,8 @@ say "Unit tests, fuzz corpora, lints"
 run_check "$build" check
 say "The module in httpd"
 run_httpd "${httpd_flags[@]}"
-if [ "${2:-}" != quick ]; then
-    run_alone
-fi
 if [ "${2:-}" = all ]; then
+    run_alone
     run_thorough
 fi
 if [ "$failed" -ne 0 ]; then

@@ -14,6 +14,7 @@ from PIL import Image
 import upstream as stubs
 from seeding import REST, begin, coords, done, ended, geowebcache_path, seeder_of, stub, task
 from test_prune import SEA, SIDE, TILES, colours, lose, tile
+from test_sync import FAILS, WORKS
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
@@ -149,9 +150,10 @@ def test_a_reseed_whose_disk_has_failed(httpd, upstream):
     upstream.shade, upstream.always = NEW, Fault('delay', .1)
     number = begin(httpd, 'stub', type='reseed', zoomStart=4, zoomStop=4)
     wait_until(lambda: task(httpd, number)['tilesProcessed'] >= 8)
-    mischief.hold_syncs(httpd.path('cache'), 2)
-    ended(httpd, number)
-    mischief.hold_syncs(httpd.path('cache'), 0)
+    mischief.hold_syncs(httpd.path('cache'), FAILS)
+    wait_until(lambda: "can't be synced" in httpd.error_log(), what='a failure')
+    mischief.hold_syncs(httpd.path('cache'), WORKS)
+    assert 'a reseed makes them again' in ended(httpd, number)['reason']
     upstream.shade, upstream.always = OLD, None
     done(httpd, 'stub', type='reseed', zoomStop=4)
     assert not of_another_shade(httpd, OLD, (4,))
