@@ -4,8 +4,9 @@
  *
  * A finding is relied on only when the database has it, so that what a task has passed stays known
  * whatever happens. A reseed relies on findings that it has made or met again itself, and only if
- * nothing of another colour lies below: it has to make anew what is there. A finding goes with the
- * recipe by which its tile was made.
+ * nothing of another colour lies below: it has to make anew what is there. A finding is about a
+ * whole metatile, and goes with the recipe by which its tile was made. What was written below one
+ * and not learnt from is a hole.
  */
 #include "savings/tseed_prune.h"
 
@@ -15,7 +16,6 @@
 #include "books/tseed_cache.h"
 #include "savings/tseed_finding_set.h"
 #include "protocol/tseed_coverage.h"
-#include "tiling/tseed_cells.h"
 #include "work/tseed_run.h"
 
 #define CELLS    2   /* columns and rows of the book that are asked of a level */
@@ -556,7 +556,9 @@ static void took(void *saving, tseed_job_t *job)
     } else if (plain->colours == TSEED_COLOURS_UNKNOWN ||
                (plain->colours == TSEED_COLOURS_ONE &&
                 tseed_job_present(job) > job->result.equal)) {
-        confirm(&site, is_part ? NULL : known, shade);
+        if (!is_part || !known) { /* what all of it was is as true as before */
+            confirm(&site, known, shade);
+        }
     } else if (is_part) {
         learn_of_part(&site, known, shade);
     } else {

@@ -207,8 +207,9 @@ static const char *const version_10[] = {
     NULL,
 };
 
-/* finding: which metatiles are of one colour, and where that ends (tiling/tseed_findings.h). shade:
- * the tiles of these colours, as hexadecimal digits. */
+/* finding: which metatiles are of one colour, and where that ends (tiling/tseed_findings.h). depth:
+ * below 0 where it was not enough to prune (savings/tseed_finding_set.c). shade: the tiles of these
+ * colours, as hexadecimal digits. */
 static const char *const version_11[] = {
     "ALTER TABLE task ADD COLUMN pruned BIGINT NOT NULL DEFAULT 0",
     "ALTER TABLE task ADD COLUMN looked BIGINT NOT NULL DEFAULT 0",

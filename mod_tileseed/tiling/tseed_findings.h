@@ -42,7 +42,8 @@
 
 typedef struct tseed_finding_t {
     int64_t x, y;        /* column and row of its metatile */
-    tseed_range_t range; /* the tiles that were looked at, all of the metatile or the wanted ones */
+    tseed_range_t range; /* the tiles of the metatile that the layer has; earlier versions saved
+                          * those that a task wanted */
     int64_t task;        /* who found it last; 0: nobody who may rely on it */
     uint32_t shade;      /* which colour, from 1; 0: several */
     int depth;
